@@ -1,0 +1,175 @@
+"""python -m agent: look at this machine, print findings as they are ready, exit by Nagios rules.
+
+With no controller installed it serves as a source for NRPE (--format nagios), Checkmk's local checks
+(--format checkmk), node_exporter's textfile collector (--format prometheus), or anything that reads JSON lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+import uuid
+from typing import List, NoReturn, Optional
+
+from agent import __version__, engine, guess, report
+from agent.expected import BadExpectation, Expected, from_json
+from agent.host import CannotTell, Host
+from agent.live import LiveHost
+from agent.recording import RecordingHost
+from agent.state import State
+from agent.status import EXIT_CODES, OK, Finding, Verdict, unknown, worst
+
+FORMATS = ("jsonl", "nagios", "checkmk", "prometheus")
+USAGE_ERROR = 3
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    arguments = _parser().parse_args(argv)
+    unknown_names = sorted(set(arguments.checks) - set(engine.names()))
+    if unknown_names:
+        print(f"no check named {unknown_names[0]!r}; there are: {', '.join(engine.names())}", file=sys.stderr)
+        return USAGE_ERROR
+    try:
+        expected = _expected(arguments)
+    except (BadExpectation, OSError) as error:
+        print(f"--expected: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    machine: Host = LiveHost(expected)
+    if arguments.record:
+        if os.path.exists(arguments.record) and os.listdir(arguments.record):
+            print(f"--record: {arguments.record} is not empty", file=sys.stderr)
+            return USAGE_ERROR
+        machine = RecordingHost(machine)
+    return _run(machine, arguments)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m agent", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("checks", nargs="*", metavar="CHECK", help="only these checks (default: all)")
+    parser.add_argument("--format", choices=FORMATS, default="jsonl")
+    parser.add_argument("--expected", metavar="FILE", help="what this machine should be, as JSON; - for standard input")
+    parser.add_argument(
+        "--state", metavar="FILE", default=default_state_path(), help="memory between runs (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--deadline",
+        type=float,
+        default=engine.RUN_DEADLINE_S,
+        metavar="SECONDS",
+        help="for the whole run (default: %(default).0f)",
+    )
+    parser.add_argument(
+        "--no-write-probe", action="store_true", help="do not write the one byte that proves a data mount writable"
+    )
+    parser.add_argument("--run-id", default="", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--record", metavar="DIR", help="also write this machine, redacted, to a folder that can be replayed"
+    )
+    parser.add_argument("--version", action="version", version=f"fleet-smoke agent {__version__}")
+    return parser
+
+
+def default_state_path() -> str:
+    """Root keeps its memory in /var/lib; anyone else in their own state folder."""
+    if os.geteuid() == 0:
+        return "/var/lib/fleet-smoke/state.json"
+    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(home, "fleet-smoke", "state.json")
+
+
+def _expected(arguments: argparse.Namespace) -> Expected:
+    expected = Expected()
+    if arguments.expected == "-":
+        expected = from_json(sys.stdin.read())
+    elif arguments.expected:
+        with open(arguments.expected, encoding="utf-8") as file:
+            expected = from_json(file.read())
+    if arguments.no_write_probe:
+        expected = expected._replace(write_probe=False)
+    return expected
+
+
+def _run(host: Host, arguments: argparse.Namespace) -> int:
+    remembering = _load_state(host, arguments.state)
+    host.expected = guess.guess(host)
+    run = report.about(host, arguments.run_id or uuid.uuid4().hex)
+    findings: List[Finding] = []
+    stream = arguments.format == "jsonl"
+    if stream:
+        print(report.header(run, host), flush=True)
+    for finding in engine.run(host, arguments.checks or None, arguments.deadline):
+        findings.append(finding)
+        if stream:
+            print(report.line(run, finding), flush=True)
+    memory = _save_state(host, arguments.state, remembering)
+    findings.append(memory)
+    if stream:
+        print(report.line(run, memory), flush=True)
+    else:
+        formats = importlib.import_module(f"agent.formats.{arguments.format}")
+        print(formats.render(report.read(report.line(run, finding) for finding in findings).findings), flush=True)
+    if isinstance(host, RecordingHost):
+        host.write(arguments.record)
+    return EXIT_CODES[worst(finding.status for finding in findings)]
+
+
+def _load_state(host: Host, path: str) -> str:
+    """Give the host its memory; what is wrong with it, or nothing."""
+    problem = ""
+    text = ""
+    try:
+        touched = host.touch("read", path)
+        text = touched.facts.get("text", "")
+        if touched.error not in ("", "ENOENT"):
+            problem = f"{path}: {touched.facts.get('error')}"
+    except CannotTell as error:
+        problem = str(error)
+    try:
+        host.state = State(_boot_id(host), host.now(), text)
+    except ValueError as error:
+        problem = f"{path} was damaged ({error}) and is begun anew: what was new before may be told again"
+        host.state = State(_boot_id(host), host.now())
+    return problem
+
+
+def _boot_id(host: Host) -> str:
+    try:
+        return host.boot_id()
+    except CannotTell:
+        return ""
+
+
+def _save_state(host: Host, path: str, problem: str) -> Finding:
+    """Keep the memory for the next run. A machine whose disk is read-only or full is still worth a report."""
+    try:
+        touched = host.touch("replace", path, host.state.dump())
+        if touched.error:
+            problem = f"{path}: {touched.facts.get('error')}"
+    except CannotTell as error:
+        problem = str(error)
+    verdict = Verdict(OK, f"kept in {path}")
+    if problem:
+        verdict = unknown(f"no memory between runs, so growth and news cannot be told: {problem}")
+    return Finding("agent", "state", verdict, {}, 0, host.state.first_seen("agent", "state", bool(problem)))
+
+
+def _end(code: int) -> NoReturn:
+    """End now: threads that hang are left behind, never joined."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    try:
+        _end(main())
+    except BrokenPipeError:
+        os._exit(141)
+    except KeyboardInterrupt:
+        os._exit(130)
+    except SystemExit as leaving:
+        _end(leaving.code if isinstance(leaving.code, int) else USAGE_ERROR)

@@ -1,0 +1,1 @@
+"""One subject per file; the folder's listing is the registry."""

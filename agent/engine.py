@@ -1,0 +1,200 @@
+"""Find, look, judge: every item of every check in parallel, under deadlines; every outcome becomes a Finding."""
+
+from __future__ import annotations
+
+import heapq
+import importlib
+import pkgutil
+import queue
+import threading
+import time
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
+
+import agent.checks
+from agent.host import CannotTell, Host, NotApplicable
+from agent.status import OK, SKIPPED, Finding, Verdict, skipped, unknown
+
+ITEM_DEADLINE_S = 10.0
+RUN_DEADLINE_S = 60.0
+PARALLEL = 64
+NO_ITEM = "-"
+
+
+class Facts(Protocol):
+    """A NamedTuple of plain values."""
+
+    def _asdict(self) -> Dict[str, Any]: ...
+
+
+class Check(Protocol):
+    """A module of agent/checks. It may also have DEADLINE_S, the seconds that one item may take."""
+
+    LIMITS: Mapping[str, Any]
+
+    def find(self, host: Host) -> Sequence[str]: ...
+    def look(self, host: Host, item: str) -> Facts: ...
+    def judge(self, facts: Any, limits: Mapping[str, Any]) -> Verdict: ...
+
+
+def names() -> List[str]:
+    """The checks there are: the listing of agent/checks is the registry."""
+    return sorted(module.name for module in pkgutil.iter_modules(agent.checks.__path__))
+
+
+def load(name: str) -> Check:
+    return importlib.import_module(f"agent.checks.{name}")
+
+
+class Task(NamedTuple):
+    """One question under way: `item` is None while the check still looks for its items."""
+
+    name: str
+    check: Check
+    item: Optional[str]
+    started: float
+    deadline: float
+
+
+def run(host: Host, wanted: Optional[Sequence[str]] = None, deadline_s: float = RUN_DEADLINE_S) -> Iterator[Finding]:
+    """Findings in the order in which they are ready, each item of each check exactly once.
+
+    Never waits longer than `deadline_s`: what has not answered by then is a finding too. An item that was stuck
+    in the last run is asked last and alone, so that it cannot slow the others.
+    """
+    return _Run(host, deadline_s).findings(names() if wanted is None else wanted)
+
+
+def limits_for(check: Check, name: str, item: str, host: Host) -> Dict[str, Any]:
+    """The check's own limits, under what the inventory says for this machine and for this item."""
+    said = dict(host.expected.limits.get(name, {}))
+    of_items = said.pop("items", {})
+    return {**check.LIMITS, **said, **of_items.get(item, {})}
+
+
+class _Run:
+    """The state of one run: which tasks are under way, and which wait for the others to end."""
+
+    def __init__(self, host: Host, deadline_s: float) -> None:
+        self._host = host
+        self._end = time.monotonic() + deadline_s
+        self._done: queue.SimpleQueue[Tuple[Task, Any]] = queue.SimpleQueue()
+        self._waiting: List[Tuple[str, Check, Optional[str]]] = []
+        self._alone: List[Tuple[str, Check, Optional[str]]] = []
+        self._under_way: Dict[Tuple[str, Optional[str]], Task] = {}
+        self._deadlines: List[Tuple[float, int, Task]] = []
+        self._count = 0
+
+    def findings(self, wanted: Sequence[str]) -> Iterator[Finding]:
+        for name in wanted:
+            if name in self._host.expected.skip:
+                yield self._finding(name, NO_ITEM, skipped(self._host.expected.skip[name]), {}, 0.0)
+                continue
+            try:
+                self._waiting.append((name, load(name), None))
+            except Exception as error:  # one broken check never hides another
+                yield self._finding(name, NO_ITEM, unknown(f"the check cannot be loaded: {_words(error)}"), {}, 0.0)
+        while self._waiting or self._alone or self._under_way:
+            self._start()
+            ended = self._next()
+            if ended is None:
+                yield from self._late()
+            else:
+                yield from self._outcome(*ended)
+
+    def _start(self) -> None:
+        while self._waiting and len(self._under_way) < PARALLEL:
+            self._begin(*self._waiting.pop(0))
+        if not self._under_way and self._alone:
+            self._begin(*self._alone.pop(0))
+
+    def _begin(self, name: str, check: Check, item: Optional[str]) -> None:
+        now = time.monotonic()
+        deadline = min(now + getattr(check, "DEADLINE_S", ITEM_DEADLINE_S), self._end)
+        task = Task(name, check, item, now, deadline)
+        self._under_way[name, item] = task
+        self._count += 1
+        heapq.heappush(self._deadlines, (deadline, self._count, task))
+        # A daemon thread: nobody waits for one that never ends.
+        threading.Thread(target=self._work, args=(task,), daemon=True, name=f"{name}/{item or 'find'}").start()
+
+    def _work(self, task: Task) -> None:
+        try:
+            outcome: Any = task.check.find(self._host) if task.item is None else task.check.look(self._host, task.item)
+        except Exception as error:  # caught per item, and only here
+            outcome = error
+        self._done.put((task, outcome))
+
+    def _next(self) -> Optional[Tuple[Task, Any]]:
+        """The next task that ended in time, or None when the nearest deadline passed first."""
+        while self._deadlines:
+            if self._under_way.get(self._deadlines[0][2][0:3:2]) is not self._deadlines[0][2]:
+                heapq.heappop(self._deadlines)
+                continue
+            try:
+                task, outcome = self._done.get(timeout=max(self._deadlines[0][0] - time.monotonic(), 0))
+            except queue.Empty:
+                return None
+            if self._under_way.get((task.name, task.item)) is task:
+                del self._under_way[task.name, task.item]
+                return task, outcome
+        return None
+
+    def _late(self) -> Iterator[Finding]:
+        now = time.monotonic()
+        for key, task in list(self._under_way.items()):
+            if task.deadline <= now:
+                del self._under_way[key]
+                yield self._stuck(task, now)
+        if now >= self._end:
+            left, self._waiting, self._alone = self._waiting + self._alone, [], []
+            for name, _check, item in left:
+                yield self._finding(name, item or NO_ITEM, unknown("not asked: the run's time was over"), {}, 0.0)
+
+    def _stuck(self, task: Task, now: float) -> Finding:
+        item = task.item or NO_ITEM
+        since = self._host.state.set_stuck(task.name, item, True)
+        waited = now - task.started
+        before = self._host.now() - since
+        reason = f"no answer in {waited:.0f} s" + (f", stuck for {before / 60:.0f} min" if before >= 60 else "")
+        return self._finding(task.name, item, unknown(reason), {}, waited)
+
+    def _outcome(self, task: Task, outcome: Any) -> Iterator[Finding]:
+        took = time.monotonic() - task.started
+        if task.item is None and isinstance(outcome, (list, tuple)):
+            yield from self._found(task, list(dict.fromkeys(outcome)))
+            return
+        item = task.item or NO_ITEM
+        verdict, facts = self._judged(task, outcome)
+        self._host.state.set_stuck(task.name, item, False)
+        yield self._finding(task.name, item, verdict, facts, took)
+
+    def _found(self, task: Task, items: List[str]) -> Iterator[Finding]:
+        if not items:
+            yield self._finding(
+                task.name, NO_ITEM, unknown("found nothing to look at, though something was expected"), {}, 0.0
+            )
+        for item in items:
+            was_stuck = self._host.state.stuck_before(task.name, item) is not None
+            (self._alone if was_stuck else self._waiting).append((task.name, task.check, item))
+
+    def _judged(self, task: Task, outcome: Any) -> Tuple[Verdict, Mapping[str, Any]]:
+        if isinstance(outcome, NotApplicable):
+            return skipped(str(outcome)), {}
+        if isinstance(outcome, CannotTell):
+            return unknown(str(outcome)), {}
+        if isinstance(outcome, Exception):
+            return unknown(f"the check failed: {_words(outcome)}"), {}
+        try:
+            item = task.item or NO_ITEM
+            return task.check.judge(outcome, limits_for(task.check, task.name, item, self._host)), outcome._asdict()
+        except Exception as error:  # odd facts or an odd limit: this item cannot be told, the others can
+            return unknown(f"the check failed: {_words(error)}"), {}
+
+    def _finding(self, name: str, item: str, verdict: Verdict, facts: Mapping[str, Any], took_s: float) -> Finding:
+        in_trouble = verdict.status not in (OK, SKIPPED)
+        since = self._host.state.first_seen(name, item, in_trouble)
+        return Finding(name, item, verdict, facts, round(took_s * 1000), since)
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,1 @@
+"""Findings as the text that monitoring systems read from an agent. Compute nothing."""

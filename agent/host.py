@@ -1,0 +1,279 @@
+"""The one door to the machine: read, list, run, touch; processes, disks, interfaces.
+
+Every answer is a plain value or a NamedTuple, so that a machine can be recorded and replayed. What cannot be
+answered raises CannotTell with a sentence for a person; nothing here judges.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, TypeVar
+
+from agent.expected import Expected
+from agent.state import State
+
+READ_LIMIT = 4 << 20
+COMMAND_DEADLINE_S = 8.0
+TOUCH_DEADLINE_S = 5.0
+
+
+class CannotTell(Exception):
+    """The question could not be answered; the reason is the finding's sentence and its status `unknown`."""
+
+
+class Missing(CannotTell):
+    """No such file."""
+
+
+class NoPermission(CannotTell):
+    """Only root may ask that."""
+
+
+class ToolMissing(CannotTell):
+    """A program that the question needs is not installed."""
+
+
+class Stuck(CannotTell):
+    """No answer within the deadline. What did not answer was left behind."""
+
+    def __init__(self, what: str, waited_s: float, where: str = "") -> None:
+        super().__init__(f"{what} gave no answer in {waited_s:.0f} s{where}")
+        self.waited_s = waited_s
+
+
+class NotApplicable(Exception):
+    """The question has no sense on this machine; the reason is the finding's sentence and its status `skipped`."""
+
+
+class Answer(NamedTuple):
+    """A finished command: exit code, and its output with undecodable bytes replaced."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Touched(NamedTuple):
+    """The result of one file-system touch: `error` is an errno name such as EROFS, or empty."""
+
+    error: str
+    facts: Mapping[str, Any]
+
+
+class Process(NamedTuple):
+    pid: int
+    name: str
+    argv: Tuple[str, ...]
+    user: str
+    started_at: float
+
+
+class ProcessUse(NamedTuple):
+    """What one process uses of its own limits; `maps` counts memory mappings, limits of -1 are unlimited."""
+
+    open_files: int
+    open_files_limit: int
+    maps: int
+
+
+class Disk(NamedTuple):
+    """A block device that is a whole disk. kind: physical, md, dm or virtual (loop, ram, zram). slot: where it sits."""
+
+    name: str
+    kind: str
+    model: str
+    serial: str
+    wwn: str
+    size_bytes: int
+    rotational: bool
+    bus: str
+    slot: str
+    dev: str
+
+    @property
+    def path(self) -> str:
+        return f"/dev/{self.name}"
+
+
+class Interface(NamedTuple):
+    """A network interface. kind: physical, bond or virtual. pci: bus address of its card, empty when it has none."""
+
+    name: str
+    kind: str
+    driver: str
+    mac: str
+    pci: str
+    bond: str
+
+
+class Memory(NamedTuple):
+    total_bytes: int
+    available_bytes: int
+    swap_total_bytes: int
+    swap_used_bytes: int
+
+
+class DiskIO(NamedTuple):
+    """Counters since boot, times in milliseconds."""
+
+    reads: int
+    writes: int
+    read_ms: int
+    write_ms: int
+    busy_ms: int
+
+
+class CpuTimes(NamedTuple):
+    """Seconds since boot, all processors together."""
+
+    user: float
+    system: float
+    iowait: float
+    softirq: float
+    total: float
+
+
+class Load(NamedTuple):
+    """Load averages and the number of processors."""
+
+    one: float
+    five: float
+    fifteen: float
+    processors: int
+
+
+class KernelClock(NamedTuple):
+    """The kernel's own idea of its clock (adjtimex)."""
+
+    synchronised: bool
+    offset_ms: float
+    max_error_ms: float
+
+
+Value = TypeVar("Value")
+
+
+class Host:
+    """What checks see of a machine. Subclasses answer from the live machine or from a recording."""
+
+    def __init__(self, expected: Optional[Expected] = None) -> None:
+        self.expected = expected or Expected()
+        self.state = State("", 0.0)
+        self._shared: Dict[Any, Any] = {}
+        self._locks: Dict[Any, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def once(self, key: Any, ask: Callable[[], Value]) -> Value:
+        """The answer of `ask`, asked once per run and kept for every check; errors are kept too."""
+        with self._lock:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            if key not in self._shared:
+                try:
+                    self._shared[key] = (ask(), None)
+                except (CannotTell, NotApplicable) as error:
+                    self._shared[key] = (None, error)
+        value, problem = self._shared[key]
+        if problem is not None:
+            raise problem
+        return value  # type: ignore[no-any-return]
+
+    def now(self) -> float:
+        """Seconds since the epoch, UTC."""
+        raise NotImplementedError
+
+    def uptime_s(self) -> float:
+        raise NotImplementedError
+
+    def is_root(self) -> bool:
+        raise NotImplementedError
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> str:
+        """Text of a file below /proc, /sys or /etc; for anything on a data disk use `touch`."""
+        raise NotImplementedError
+
+    def list_dir(self, path: str) -> List[str]:
+        """Sorted names in a directory; Missing if there is none."""
+        raise NotImplementedError
+
+    def link(self, path: str) -> str:
+        """Where a symbolic link points, resolved."""
+        raise NotImplementedError
+
+    def run(self, *argv: str, deadline_s: float = COMMAND_DEADLINE_S, secret_env: str = "") -> Answer:
+        """Run a program. ToolMissing, NoPermission or Stuck; any exit code is an answer.
+
+        The program sees only PATH, LC_ALL=C and the variable named by `secret_env`.
+        """
+        raise NotImplementedError
+
+    def touch(self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S) -> Touched:
+        """Touch a file system in a process that can be abandoned (see prober.py for the kinds); Stuck if it hangs."""
+        raise NotImplementedError
+
+    def exchange(self, address: str, port: int, words: str, deadline_s: float = 4.0) -> str:
+        """Send `words` over TCP and give all that comes back until the other side closes."""
+        raise NotImplementedError
+
+    def processes(self) -> List[Process]:
+        raise NotImplementedError
+
+    def process_use(self, pid: int) -> ProcessUse:
+        raise NotImplementedError
+
+    def disks(self) -> List[Disk]:
+        raise NotImplementedError
+
+    def interfaces(self) -> List[Interface]:
+        raise NotImplementedError
+
+    def memory(self) -> Memory:
+        raise NotImplementedError
+
+    def disk_io(self) -> Dict[str, DiskIO]:
+        raise NotImplementedError
+
+    def cpu_times(self) -> CpuTimes:
+        raise NotImplementedError
+
+    def load(self) -> Load:
+        raise NotImplementedError
+
+    def kernel_clock(self) -> KernelClock:
+        raise NotImplementedError
+
+    def kernel_records(self) -> List[str]:
+        """All records of the kernel's ring buffer, as /dev/kmsg gives them, oldest first."""
+        raise NotImplementedError
+
+    def exists(self, path: str) -> bool:
+        try:
+            self.read(path, 0)
+        except Missing:
+            try:
+                self.list_dir(path)
+            except Missing:
+                return False
+        return True
+
+    def read_int(self, path: str) -> int:
+        """A file that holds one number; CannotTell when it holds something else."""
+        text = self.read(path).strip()
+        try:
+            return int(text, 0)
+        except ValueError:
+            raise CannotTell(f"{path} holds {text[:40]!r}, not a number") from None
+
+    def boot_id(self) -> str:
+        return self.read("/proc/sys/kernel/random/boot_id").strip()
+
+
+def shared(ask: Callable[..., Value]) -> Callable[..., Value]:
+    """Decorator for a source: asked once per run and arguments, then shared by every check."""
+
+    @functools.wraps(ask)
+    def answer(host: Host, *arguments: Any) -> Value:
+        return host.once((ask.__module__, ask.__qualname__, *arguments), lambda: ask(host, *arguments))
+
+    return answer

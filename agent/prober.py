@@ -1,0 +1,152 @@
+"""File-system touches that may never return, each in a process of its own that can be abandoned.
+
+A touch of a dead disk can leave its process in uninterruptible sleep, where SIGKILL does nothing and the exit of
+any program that has such a thread waits for ever. So a small server process forks one child per touch; the agent
+waits for the child's answer with a deadline and, when none comes, leaves it behind.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import socket
+import stat
+import sys
+from typing import Any, Callable, Dict, List
+
+MAX_BYTES = 8 << 20
+
+
+def touch_stat(path: str) -> Dict[str, Any]:
+    """Look at the path itself and list it: a shut-down file system answers `stat` from the cache or with EIO."""
+    seen = os.stat(path)
+    if stat.S_ISDIR(seen.st_mode):
+        os.listdir(path)
+    return {"dev": f"{os.major(seen.st_dev)}:{os.minor(seen.st_dev)}", "ino": seen.st_ino, "mode": seen.st_mode}
+
+
+def touch_usage(path: str) -> Dict[str, Any]:
+    """Sizes in bytes and inode counts, as `df` reckons them (free: what an unprivileged process may use)."""
+    seen = os.statvfs(path)
+    return {
+        "total_bytes": seen.f_blocks * seen.f_frsize,
+        "used_bytes": (seen.f_blocks - seen.f_bfree) * seen.f_frsize,
+        "free_bytes": seen.f_bavail * seen.f_frsize,
+        "inodes": seen.f_files,
+        "inodes_free": seen.f_ffree,
+    }
+
+
+def touch_write(path: str) -> Dict[str, Any]:
+    """The one write of the whole agent: an unnamed file of one byte, synced and gone when closed."""
+    handle = os.open(path, os.O_TMPFILE | os.O_WRONLY, 0o600)
+    try:
+        os.write(handle, b"s")
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    return {"written": True}
+
+
+def touch_tail(path: str, offset: int, inode: int, limit: int) -> Dict[str, Any]:
+    """What was appended to a log since `offset` of file `inode`: at most `limit` bytes of its end.
+
+    A rotated or shortened log is read from its start.
+    """
+    with open(path, "rb") as log:
+        seen = os.fstat(log.fileno())
+        start = offset if seen.st_ino == inode and offset <= seen.st_size else 0
+        skipped = max(seen.st_size - start - limit, 0)
+        log.seek(start + skipped)
+        data = log.read(min(limit, MAX_BYTES))
+    return {
+        "inode": seen.st_ino,
+        "end": log_end(start + skipped, data),
+        "skipped_bytes": skipped,
+        "text": data[: data.rfind(b"\n") + 1].decode("utf-8", "replace"),
+    }
+
+
+def log_end(start: int, data: bytes) -> int:
+    """Where the next read begins: behind the last whole line."""
+    return start + data.rfind(b"\n") + 1
+
+
+def touch_read(path: str) -> Dict[str, Any]:
+    with open(path, "rb") as file:
+        return {"text": file.read(MAX_BYTES).decode("utf-8", "replace")}
+
+
+def touch_replace(path: str, text: str) -> Dict[str, Any]:
+    """Write aside, sync, rename: the file is the old one or the new one, never half of either."""
+    folder = os.path.dirname(path)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    aside = f"{path}.{os.getpid()}"
+    try:
+        with open(
+            os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w", encoding="utf-8"
+        ) as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except OSError:
+        if os.path.exists(aside):
+            os.unlink(aside)
+        raise
+    return {"written": True}
+
+
+TOUCHES: Dict[str, Callable[..., Dict[str, Any]]] = {
+    "stat": touch_stat,
+    "usage": touch_usage,
+    "write": touch_write,
+    "tail": touch_tail,
+    "read": touch_read,
+    "replace": touch_replace,
+}
+
+
+def serve(control: socket.socket) -> None:
+    """Fork one child per connection that arrives on `control`, until the agent is gone."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        message, handles, _flags, _address = socket.recv_fds(control, 1, 1)
+        if not message:
+            return
+        if os.fork() == 0:
+            control.close()
+            _answer(socket.socket(fileno=handles[0]))
+            os._exit(0)
+        os.close(handles[0])
+
+
+def _answer(connection: socket.socket) -> None:
+    reply: Dict[str, Any]
+    try:
+        request = json.loads(receive(connection))
+        reply = TOUCHES[request["touch"]](*request["arguments"])
+    except OSError as error:
+        reply = {
+            "errno": errno.errorcode.get(error.errno or 0, str(error.errno)),
+            "error": error.strerror or str(error),
+        }
+    connection.sendall(json.dumps(reply).encode())
+    connection.close()
+
+
+def receive(connection: socket.socket) -> bytes:
+    """All that the other side sends until it closes its half."""
+    parts: List[bytes] = []
+    while True:
+        part = connection.recv(1 << 16)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=int(sys.argv[1])))

@@ -1,0 +1,351 @@
+"""A machine in a folder: RecordingHost writes what a real one answers, ReplayHost reads it back.
+
+root/<path>      files that were read
+run/<command>    commands, named by their words; first line: the exit code, a line `--stderr--` before error output
+machine.json     everything else: time, processes, disks, interfaces, memory, touches, kernel records
+expected.json    what the machine should be; state.txt: what an earlier run left (both may be absent)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
+
+from agent import expected as expectations
+from agent.expected import Expected
+from agent.host import (
+    COMMAND_DEADLINE_S,
+    READ_LIMIT,
+    TOUCH_DEADLINE_S,
+    Answer,
+    CannotTell,
+    CpuTimes,
+    Disk,
+    DiskIO,
+    Host,
+    Interface,
+    KernelClock,
+    Load,
+    Memory,
+    Missing,
+    NoPermission,
+    NotApplicable,
+    Process,
+    ProcessUse,
+    Stuck,
+    ToolMissing,
+    Touched,
+)
+from agent.state import State
+
+ERRORS = {kind.__name__: kind for kind in (CannotTell, Missing, NoPermission, ToolMissing, Stuck)}
+STDERR_MARK = "--stderr--\n"
+
+Words = Tuple[Any, ...]
+
+
+def command_file(argv: Sequence[str]) -> str:
+    """The name of the file that holds a command's answer."""
+    return re.sub(r"[^\w.,=:@+ -]", "_", " ".join(argv))[:200]
+
+
+def _key(method: str, arguments: Words) -> str:
+    return " ".join([method, *map(str, arguments)])
+
+
+class RecordingHost(Host):
+    """Asks another host, and writes every answer down. Redaction happens in `write`, over all texts at once."""
+
+    def __init__(self, machine: Host) -> None:
+        super().__init__(machine.expected)
+        self._machine = machine
+        self.state = machine.state
+        self._answers: Dict[str, Any] = {}
+        self._files: Dict[str, str] = {}
+        self._commands: Dict[str, str] = {}
+
+    def _ask(self, method: str, *arguments: Any, **options: Any) -> Any:
+        key = _key(method, arguments)
+        try:
+            value = getattr(self._machine, method)(*arguments, **options)
+        except CannotTell as error:
+            self._answers[key] = {"raises": type(error).__name__, "reason": str(error)}
+            raise
+        self._answers[key] = {"value": value}
+        return value
+
+    def now(self) -> float:
+        return float(self._ask("now"))
+
+    def uptime_s(self) -> float:
+        return float(self._ask("uptime_s"))
+
+    def is_root(self) -> bool:
+        return bool(self._ask("is_root"))
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> str:
+        try:
+            text = self._machine.read(path, limit)
+        except Missing:
+            raise
+        except CannotTell as error:
+            self._answers[_key("read", (path,))] = {"raises": type(error).__name__, "reason": str(error)}
+            raise
+        if limit:
+            self._files[path] = text
+        else:
+            self._answers[_key("exists", (path,))] = {"value": True}
+        return text
+
+    def list_dir(self, path: str) -> List[str]:
+        return list(self._ask("list_dir", path))
+
+    def link(self, path: str) -> str:
+        return str(self._ask("link", path))
+
+    def run(self, *argv: str, deadline_s: float = COMMAND_DEADLINE_S, secret_env: str = "") -> Answer:
+        try:
+            answer = self._machine.run(*argv, deadline_s=deadline_s, secret_env=secret_env)
+        except ToolMissing:
+            raise
+        except CannotTell as error:
+            self._answers[_key("run", argv)] = {"raises": type(error).__name__, "reason": str(error)}
+            raise
+        text = f"{answer.code}\n{answer.out}" + (f"{STDERR_MARK}{answer.err}" if answer.err else "")
+        self._commands[command_file(argv)] = text
+        return answer
+
+    def touch(self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S) -> Touched:
+        answer: Touched = self._ask("touch", kind, path, *arguments, deadline_s=deadline_s)
+        return answer
+
+    def exchange(self, address: str, port: int, words: str, deadline_s: float = 4.0) -> str:
+        return str(self._ask("exchange", address, port, words, deadline_s=deadline_s))
+
+    def processes(self) -> List[Process]:
+        return list(self._ask("processes"))
+
+    def process_use(self, pid: int) -> ProcessUse:
+        use: ProcessUse = self._ask("process_use", pid)
+        return use
+
+    def disks(self) -> List[Disk]:
+        return list(self._ask("disks"))
+
+    def interfaces(self) -> List[Interface]:
+        return list(self._ask("interfaces"))
+
+    def memory(self) -> Memory:
+        memory: Memory = self._ask("memory")
+        return memory
+
+    def disk_io(self) -> Dict[str, DiskIO]:
+        return dict(self._ask("disk_io"))
+
+    def cpu_times(self) -> CpuTimes:
+        times: CpuTimes = self._ask("cpu_times")
+        return times
+
+    def load(self) -> Load:
+        load: Load = self._ask("load")
+        return load
+
+    def kernel_clock(self) -> KernelClock:
+        clock: KernelClock = self._ask("kernel_clock")
+        return clock
+
+    def kernel_records(self) -> List[str]:
+        return list(self._ask("kernel_records"))
+
+    def write(self, folder: str) -> None:
+        """Write the redacted machine into a new folder."""
+        answers = {
+            key: {**answer, **({"value": _plain(answer["value"])} if "value" in answer else {})}
+            for key, answer in self._answers.items()
+        }
+        texts = {f"root{path}": text for path, text in self._files.items()}
+        texts.update({f"run/{name}": text for name, text in self._commands.items()})
+        texts["machine.json"] = json.dumps(answers, indent=1, sort_keys=True) + "\n"
+        texts["expected.json"] = json.dumps(_plain(self.expected), indent=1) + "\n"
+        texts["state.txt"] = self.state.dump()
+        redact = Redaction(texts, self._machine)
+        for name, text in texts.items():
+            path = os.path.join(folder, redact(name))
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "x", encoding="utf-8") as file:
+                file.write(redact(text))
+
+
+def _plain(value: Any) -> Any:
+    """NamedTuples as objects, so that a person can read and change a recording."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    return value
+
+
+# "serial_number": "WD-WCC4N0AAAAAA",  /  Serial number:        ZA1AAAAA
+SERIAL = re.compile(r'(?i)"?serial[ _]?(?:number|no\.?)"?\s*:\s*"?([\w-]{5,})')
+# "serial": "ZA1AAAAA" in machine.json, "wwn" beside it
+UDEV_SERIAL = re.compile(r'"(?:serial|wwn)": "([^"]{5,})"')
+MAC = re.compile(r"\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b")
+IPV4 = re.compile(r"(?<![\d.])(?!127\.|0\.0\.0\.0|255\.)(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
+
+
+class Redaction:
+    """Replaces serial numbers, MAC and IP addresses and the host's name, each by the same stand-in throughout.
+
+    A stand-in keeps the length and the first two letters of a serial, so that a recording stays plausible.
+    """
+
+    def __init__(self, texts: Mapping[str, str], machine: Host) -> None:
+        self._stand_ins: Dict[str, str] = {}
+        everything = "\n".join(texts.values())
+        for number, serial in enumerate(sorted({*SERIAL.findall(everything), *UDEV_SERIAL.findall(everything)})):
+            tail = f"{number:04d}".rjust(max(len(serial) - 2, 4), "X")
+            self._stand_ins[serial] = serial[:2] + tail
+        for number, mac in enumerate(sorted(set(MAC.findall(everything)))):
+            self._stand_ins[mac] = f"02:00:00:00:{number >> 8 & 255:02x}:{number & 255:02x}"
+        for number, address in enumerate(sorted(set(IPV4.findall(everything)))):
+            self._stand_ins[address] = f"192.0.2.{number % 256}"
+        import platform
+
+        name = platform.node()
+        if len(name) > 3:
+            self._stand_ins[name] = "recorded-host"
+        longest_first = sorted(self._stand_ins, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+    def __call__(self, text: str) -> str:
+        if self._pattern is None:
+            return text
+        return self._pattern.sub(lambda match: self._stand_ins[match.group()], text)
+
+
+class RecordingGap(AssertionError):
+    """A test asked a recorded machine for something that its folder does not hold; the message names the file."""
+
+
+class ReplayHost(Host):
+    """A recorded machine. What was not there when it was recorded is not there now."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(Expected())
+        self._folder = folder
+        with open(os.path.join(folder, "machine.json"), encoding="utf-8") as file:
+            self._answers: Dict[str, Any] = json.load(file)
+        self.expected = expectations.from_json(self._text("expected.json") or "{}")
+        self.state = State(self.boot_id(), self.now(), self._text("state.txt"))
+
+    def _text(self, name: str) -> str:
+        path = os.path.join(self._folder, name)
+        if not os.path.exists(path):
+            return ""
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+
+    def _answer(self, method: str, *arguments: Any) -> Any:
+        key = _key(method, arguments)
+        if key not in self._answers:
+            raise RecordingGap(f"{self._folder}/machine.json has no {key!r}")
+        answer = self._answers[key]
+        if "raises" in answer:
+            raise _error(answer)
+        return answer["value"]
+
+    def now(self) -> float:
+        return float(self._answer("now"))
+
+    def uptime_s(self) -> float:
+        return float(self._answer("uptime_s"))
+
+    def is_root(self) -> bool:
+        return bool(self._answer("is_root"))
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> str:
+        answer = self._answers.get(_key("read", (path,)))
+        if answer:
+            raise _error(answer)
+        file = os.path.join(self._folder, "root" + path)
+        if os.path.isdir(file) or not os.path.exists(file):
+            if limit == 0 and (os.path.isdir(file) or _key("exists", (path,)) in self._answers):
+                return ""
+            raise Missing(f"{path} does not exist")
+        with open(file, encoding="utf-8", newline="") as text:
+            return text.read(limit)
+
+    def list_dir(self, path: str) -> List[str]:
+        if _key("list_dir", (path,)) in self._answers:
+            return [str(name) for name in self._answer("list_dir", path)]
+        folder = os.path.join(self._folder, "root" + path)
+        if not os.path.isdir(folder):
+            raise Missing(f"{path} does not exist")
+        return sorted(os.listdir(folder))
+
+    def link(self, path: str) -> str:
+        if _key("link", (path,)) not in self._answers:
+            raise Missing(f"{path} does not exist")
+        return str(self._answer("link", path))
+
+    def run(self, *argv: str, deadline_s: float = COMMAND_DEADLINE_S, secret_env: str = "") -> Answer:
+        if _key("run", argv) in self._answers:
+            raise _error(self._answers[_key("run", argv)])
+        name = command_file(argv)
+        text = self._text(f"run/{name}")
+        if not text:
+            recorded = os.path.join(self._folder, "run")
+            if os.path.isdir(recorded) and any(file.split(" ")[0] == argv[0] for file in os.listdir(recorded)):
+                raise RecordingGap(f"{self._folder}/run/ has no {name!r}")
+            raise ToolMissing(f"{argv[0]} is not installed")
+        code, _, rest = text.partition("\n")
+        out, _, err = rest.partition(STDERR_MARK)
+        return Answer(int(code), out, err)
+
+    def touch(self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S) -> Touched:
+        return Touched(**self._answer("touch", kind, path, *arguments))
+
+    def exchange(self, address: str, port: int, words: str, deadline_s: float = 4.0) -> str:
+        return str(self._answer("exchange", address, port, words))
+
+    def processes(self) -> List[Process]:
+        return [Process(**{**row, "argv": tuple(row["argv"])}) for row in self._answer("processes")]
+
+    def process_use(self, pid: int) -> ProcessUse:
+        return ProcessUse(**self._answer("process_use", pid))
+
+    def disks(self) -> List[Disk]:
+        return [Disk(**row) for row in self._answer("disks")]
+
+    def interfaces(self) -> List[Interface]:
+        return [Interface(**row) for row in self._answer("interfaces")]
+
+    def memory(self) -> Memory:
+        return Memory(**self._answer("memory"))
+
+    def disk_io(self) -> Dict[str, DiskIO]:
+        return {name: DiskIO(**row) for name, row in self._answer("disk_io").items()}
+
+    def cpu_times(self) -> CpuTimes:
+        return CpuTimes(**self._answer("cpu_times"))
+
+    def load(self) -> Load:
+        return Load(**self._answer("load"))
+
+    def kernel_clock(self) -> KernelClock:
+        return KernelClock(**self._answer("kernel_clock"))
+
+    def kernel_records(self) -> List[str]:
+        return [str(record) for record in self._answer("kernel_records")]
+
+
+def _error(answer: Mapping[str, Any]) -> Exception:
+    if answer["raises"] == "NotApplicable":
+        return NotApplicable(answer["reason"])
+    error = ERRORS[answer["raises"]].__new__(ERRORS[answer["raises"]])
+    error.args = (answer["reason"],)
+    return error

@@ -1,0 +1,1 @@
+"""What several checks read, one tool per file: text in, typed values out."""

@@ -1,0 +1,183 @@
+"""What one run hands to the next: counters, log positions, incidents, and since when a finding stands."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+SCHEMA = 1
+INCIDENT_DAYS = 7
+INCIDENTS_PER_ITEM = 200
+HISTORY_DAYS = 8
+HISTORY_STEP_S = 6 * 3600
+DAY_S = 86400
+
+
+class Incident(NamedTuple):
+    """Something that happened at one moment: a kernel line, or a counter that grew by `times`."""
+
+    kind: str
+    at: float
+    times: int = 1
+    text: str = ""
+
+
+class Delta(NamedTuple):
+    """How far a counter moved since the run before, and how long ago that was."""
+
+    change: int
+    seconds: float
+
+
+class State:
+    """One machine's memory between runs. All methods may be called from several threads.
+
+    Counters and incidents belong to one boot: after a reboot they start anew. History (for growth over
+    days) and `first_seen` outlive a reboot.
+    """
+
+    def __init__(self, boot_id: str, now: float, text: str = "") -> None:
+        """`text` is what `dump` gave in an earlier run; empty on the first. Raises ValueError if it is damaged."""
+        self._lock = threading.Lock()
+        self._boot_id = boot_id
+        self._now = now
+        self._judged: Dict[str, List[str]] = {}
+        self._before = _checked(json.loads(text)) if text else _empty()
+        self._after = json.loads(json.dumps(self._before))
+        self._after.update(boot_id=boot_id, at=now)
+        if not self.same_boot:
+            self._after.update(counters={}, cursors={}, incidents={}, stuck={})
+
+    @property
+    def previous_at(self) -> Optional[float]:
+        """When the last run was, or None on the first."""
+        return self._before["at"] or None
+
+    @property
+    def same_boot(self) -> bool:
+        return bool(self._before["boot_id"] == self._boot_id)
+
+    def delta(self, key: str, value: int) -> Optional[Delta]:
+        """Growth of a counter since the last run of this boot, and remember it.
+
+        None on the first sight. A counter that fell was reset: it then counts from zero.
+        """
+        with self._lock:
+            self._after["counters"][key] = [self._now, value]
+        before = self._before["counters"].get(key) if self.same_boot else None
+        if before is None:
+            return None
+        at, old = before
+        return Delta(value - old if value >= old else value, max(self._now - at, 0.0))
+
+    def history(self, key: str, value: int) -> List[Tuple[float, int]]:
+        """Remember a slow number, and give its earlier values as (time, value), oldest first, 8 days back."""
+        earlier = [
+            (at, old) for at, old in self._before["history"].get(key, ()) if at >= self._now - HISTORY_DAYS * DAY_S
+        ]
+        kept = list(earlier)
+        if not kept or self._now - kept[-1][0] >= HISTORY_STEP_S:
+            kept.append((self._now, value))
+        with self._lock:
+            self._after["history"][key] = kept
+        return earlier
+
+    def growth(self, key: str, value: int, days: float) -> Optional[int]:
+        """How far a slow number grew over the last `days`, from what earlier runs saw; None on the first sight."""
+        since = [old for at, old in self.history(key, value) if at >= self._now - days * DAY_S]
+        return value - min(since) if since else None
+
+    def cursor(self, key: str) -> Any:
+        """Where the last run of this boot stopped reading, or None."""
+        return self._before["cursors"].get(key) if self.same_boot else None
+
+    def set_cursor(self, key: str, position: Any) -> None:
+        with self._lock:
+            self._after["cursors"][key] = position
+
+    def remembered(self, key: str) -> Any:
+        """What an earlier run noted under this key, through reboots; None if nothing."""
+        return self._before["notes"].get(key)
+
+    def remember(self, key: str, value: Any) -> None:
+        """Note a JSON value for the next runs; None forgets it."""
+        with self._lock:
+            if value is None:
+                self._after["notes"].pop(key, None)
+            else:
+                self._after["notes"][key] = value
+
+    def add_incidents(self, subject: str, item: str, incidents: List[Incident]) -> None:
+        """Note what is new, for 7 days or until a reboot. The caller says each thing once (cursor, delta)."""
+        with self._lock:
+            kept = self._after["incidents"].setdefault(subject, {}).setdefault(item, [])
+            kept.extend(list(incident) for incident in incidents)
+            oldest = self._now - INCIDENT_DAYS * DAY_S
+            kept[:] = sorted((row for row in kept if row[1] >= oldest), key=lambda row: float(row[1]))[
+                -INCIDENTS_PER_ITEM:
+            ]
+
+    def incidents(self, subject: str, item: str) -> List[Incident]:
+        """All that is remembered of this boot, new ones included, oldest first."""
+        with self._lock:
+            rows = self._after["incidents"].get(subject, {}).get(item, [])
+            return [Incident(*row) for row in rows if row[1] >= self._now - INCIDENT_DAYS * DAY_S]
+
+    def incident_items(self, subject: str) -> List[str]:
+        """The items of which incidents are remembered."""
+        with self._lock:
+            return [item for item, rows in self._after["incidents"].get(subject, {}).items() if rows]
+
+    def first_seen(self, check: str, item: str, in_trouble: bool) -> float:
+        """Since when this item is in trouble (or well); a change from one to the other starts anew."""
+        key = f"{check}\t{item}"
+        before = self._before["findings"].get(key)
+        since = float(before[1]) if before and bool(before[0]) == in_trouble else self._now
+        with self._lock:
+            self._after["findings"][key] = [in_trouble, since]
+            self._judged.setdefault(check, []).append(key)
+        return since
+
+    def stuck_before(self, check: str, item: str) -> Optional[float]:
+        """Since when this item does not answer, if it was stuck in the last run of this boot."""
+        since = self._before["stuck"].get(f"{check}\t{item}") if self.same_boot else None
+        return None if since is None else float(since)
+
+    def set_stuck(self, check: str, item: str, stuck: bool) -> float:
+        """Note whether the item answered; gives since when it is stuck."""
+        key = f"{check}\t{item}"
+        since = self._before["stuck"].get(key, self._now) if self.same_boot else self._now
+        with self._lock:
+            if stuck:
+                self._after["stuck"][key] = since
+            else:
+                self._after["stuck"].pop(key, None)
+        return float(since)
+
+    def dump(self) -> str:
+        """The text to give to the next run. Items that a check no longer finds are forgotten."""
+        with self._lock:
+            for key in list(self._after["findings"]):
+                check = key.partition("\t")[0]
+                if check in self._judged and key not in self._judged[check]:
+                    del self._after["findings"][key]
+            return json.dumps(self._after, separators=(",", ":"))
+
+
+def _empty() -> Dict[str, Any]:
+    sections: Dict[str, Any] = {
+        name: {} for name in ("counters", "history", "cursors", "notes", "incidents", "findings", "stuck")
+    }
+    return dict(sections, schema=SCHEMA, boot_id="", at=0.0)
+
+
+def _checked(given: Any) -> Mapping[str, Any]:
+    """The given state, if it has the shape of ours."""
+    if not isinstance(given, dict) or given.get("schema") != SCHEMA:
+        raise ValueError(f"not a state of schema {SCHEMA}")
+    for name, default in _empty().items():
+        kind = (int, float) if isinstance(default, float) else type(default)
+        if not isinstance(given.get(name), kind):
+            raise ValueError(f"state has no valid {name!r}")
+    return given

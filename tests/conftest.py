@@ -1,0 +1,12 @@
+"""What needs root or a slow real part is skipped with its reason where it cannot run."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("root") and os.geteuid() != 0:
+        pytest.skip("needs root: mounts and namespaces")
