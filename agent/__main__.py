@@ -10,8 +10,8 @@ import argparse
 import importlib
 import os
 import sys
-import uuid
-from typing import List, NoReturn, Optional
+import threading
+from typing import Iterator, List, NoReturn, Optional
 
 from agent import __version__, engine, guess, report
 from agent.expected import BadExpectation, Expected, from_json
@@ -19,10 +19,11 @@ from agent.host import CannotTell, Host
 from agent.live import LiveHost
 from agent.recording import RecordingHost
 from agent.state import State
-from agent.status import EXIT_CODES, OK, Finding, Verdict, unknown, worst
+from agent.status import EXIT_CODES, OK, UNKNOWN, Finding, Verdict, unknown, worst
 
 FORMATS = ("jsonl", "nagios", "checkmk", "prometheus")
-USAGE_ERROR = 3
+USAGE_ERROR = EXIT_CODES[UNKNOWN]
+GRACE_S = 5.0
 
 
 def main(argv: Optional[List[str]] = None) -> int:
@@ -36,13 +37,23 @@ def main(argv: Optional[List[str]] = None) -> int:
     except (BadExpectation, OSError) as error:
         print(f"--expected: {error}", file=sys.stderr)
         return USAGE_ERROR
-    machine: Host = LiveHost(expected)
-    if arguments.record:
-        if os.path.exists(arguments.record) and os.listdir(arguments.record):
-            print(f"--record: {arguments.record} is not empty", file=sys.stderr)
-            return USAGE_ERROR
-        machine = RecordingHost(machine)
-    return _run(machine, arguments)
+    if arguments.record and os.path.exists(arguments.record) and os.listdir(arguments.record):
+        print(f"--record: {arguments.record} is not empty", file=sys.stderr)
+        return USAGE_ERROR
+    _watch(arguments.deadline)
+    return _run(LiveHost(expected), arguments)
+
+
+def _watch(deadline_s: float) -> None:
+    """End the program a little after its deadline, whatever it hangs on."""
+    timer = threading.Timer(deadline_s + GRACE_S, _give_up)
+    timer.daemon = True
+    timer.start()
+
+
+def _give_up() -> None:
+    print(f"the agent itself hangs: no end {GRACE_S:.0f} s after its deadline", file=sys.stderr)
+    _end(EXIT_CODES[UNKNOWN])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -65,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--no-write-probe", action="store_true", help="do not write the one byte that proves a data mount writable"
     )
+    parser.add_argument("--output", metavar="FILE", help="write there, whole and at once, instead of printing")
     parser.add_argument("--run-id", default="", help=argparse.SUPPRESS)
     parser.add_argument(
         "--record", metavar="DIR", help="also write this machine, redacted, to a folder that can be replayed"
@@ -93,28 +105,45 @@ def _expected(arguments: argparse.Namespace) -> Expected:
     return expected
 
 
-def _run(host: Host, arguments: argparse.Namespace) -> int:
-    remembering = _load_state(host, arguments.state)
+def _run(machine: Host, arguments: argparse.Namespace) -> int:
+    remembering = _load_state(machine, arguments.state)
+    recorder = RecordingHost(machine) if arguments.record else None
+    host = recorder or machine
     host.expected = guess.guess(host)
-    run = report.about(host, arguments.run_id or uuid.uuid4().hex)
-    findings: List[Finding] = []
-    stream = arguments.format == "jsonl"
+    run = report.about(host, arguments.run_id or os.urandom(16).hex())
+    lines = [report.header(run, host)]
+    stream = arguments.format == "jsonl" and not arguments.output
     if stream:
-        print(report.header(run, host), flush=True)
-    for finding in engine.run(host, arguments.checks or None, arguments.deadline):
-        findings.append(finding)
+        print(lines[0], flush=True)
+    statuses: List[str] = []
+    for finding in _findings(host, machine, arguments, remembering):
+        statuses.append(finding.status)
+        lines.append(report.line(run, finding))
         if stream:
-            print(report.line(run, finding), flush=True)
-    memory = _save_state(host, arguments.state, remembering)
-    findings.append(memory)
-    if stream:
-        print(report.line(run, memory), flush=True)
-    else:
-        formats = importlib.import_module(f"agent.formats.{arguments.format}")
-        print(formats.render(report.read(report.line(run, finding) for finding in findings).findings), flush=True)
-    if isinstance(host, RecordingHost):
-        host.write(arguments.record)
-    return EXIT_CODES[worst(finding.status for finding in findings)]
+            print(lines[-1], flush=True)
+    if not stream:
+        _write(machine, arguments, lines)
+    if recorder:
+        recorder.write(arguments.record)
+    return EXIT_CODES[worst(statuses)]
+
+
+def _findings(host: Host, machine: Host, arguments: argparse.Namespace, remembering: str) -> Iterator[Finding]:
+    yield from engine.run(host, arguments.checks or None, arguments.deadline)
+    yield _save_state(machine, arguments.state, remembering)
+
+
+def _write(machine: Host, arguments: argparse.Namespace, lines: List[str]) -> None:
+    """All at once, in the format asked for: to standard output, or to a file that no reader sees half of."""
+    text = "\n".join(lines)
+    if arguments.format != "jsonl":
+        text = importlib.import_module(f"agent.formats.{arguments.format}").render([report.read(lines)])
+    if not arguments.output:
+        print(text, flush=True)
+        return
+    touched = machine.touch("replace", os.path.abspath(arguments.output), text + "\n", 0o644)
+    if touched.error:
+        raise SystemExit(f"--output {arguments.output}: {touched.facts.get('error')}")
 
 
 def _load_state(host: Host, path: str) -> str:
@@ -171,5 +200,7 @@ if __name__ == "__main__":
         os._exit(141)
     except KeyboardInterrupt:
         os._exit(130)
-    except SystemExit as leaving:
-        _end(leaving.code if isinstance(leaving.code, int) else USAGE_ERROR)
+    except SystemExit as leaving:  # argparse leaves with 2, which would read as critical
+        if isinstance(leaving.code, str):
+            print(leaving.code, file=sys.stderr)
+        _end(USAGE_ERROR if leaving.code else 0)

@@ -79,14 +79,14 @@ def touch_read(path: str) -> Dict[str, Any]:
         return {"text": file.read(MAX_BYTES).decode("utf-8", "replace")}
 
 
-def touch_replace(path: str, text: str) -> Dict[str, Any]:
+def touch_replace(path: str, text: str, mode: int = 0o600) -> Dict[str, Any]:
     """Write aside, sync, rename: the file is the old one or the new one, never half of either."""
     folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     aside = f"{path}.{os.getpid()}"
     try:
         with open(
-            os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w", encoding="utf-8"
+            os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "w", encoding="utf-8"
         ) as file:
             file.write(text)
             file.flush()

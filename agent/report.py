@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-import platform
+import os
+import sys
+import time
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Tuple
 
 from agent import __version__
@@ -54,8 +56,6 @@ class Report(NamedTuple):
 
 def timestamp(seconds: float) -> str:
     """2026-11-20T03:12:00Z"""
-    import time
-
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
@@ -63,9 +63,9 @@ def about(host: Host, run_id: str) -> Run:
     expected = host.expected
     return Run(
         run_id,
-        timestamp(host.now()),
+        timestamp(host.state.now),
         expected.cluster,
-        expected.host or platform.node(),
+        expected.host or os.uname().nodename,
         ",".join(expected.roles),
         expected.layout,
         expected.rack,
@@ -83,13 +83,14 @@ def header(run: Run, host: Host) -> str:
         "kind": "header",
         **run._asdict(),
         "agent": __version__,
-        "kernel": platform.release(),
+        "kernel": os.uname().release,
         "boot_id": boot_id,
         "clock": host.now(),
         "uptime_s": round(host.uptime_s()),
-        "python": platform.python_version(),
+        "python": ".".join(map(str, sys.version_info[:3])),
         "root": host.is_root(),
         "guessed": list(host.expected.guessed),
+        "previous_at": "" if host.state.previous_at is None else timestamp(host.state.previous_at),
     }
     return _line(fields)
 

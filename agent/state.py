@@ -50,6 +50,11 @@ class State:
             self._after.update(counters={}, cursors={}, incidents={}, stuck={})
 
     @property
+    def now(self) -> float:
+        """When this run began."""
+        return self._now
+
+    @property
     def previous_at(self) -> Optional[float]:
         """When the last run was, or None on the first."""
         return self._before["at"] or None

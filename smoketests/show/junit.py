@@ -1,0 +1,58 @@
+"""JUnit XML for Jenkins and GitLab: a test suite per host, a test case per check and item.
+
+Critical and warning are failures (the type says which), unknown is an error, skipped is skipped: nothing hides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from xml.etree import ElementTree
+
+from agent.report import Report
+from agent.status import CRITICAL, SKIPPED, UNKNOWN, WARNING
+from smoketests.show.text import printable
+
+OUTCOMES = {CRITICAL: "failure", WARNING: "failure", UNKNOWN: "error", SKIPPED: "skipped"}
+
+
+def render(reports: Sequence[Report]) -> str:
+    root = ElementTree.Element("testsuites", name="smoke")
+    for report in reports:
+        root.append(_suite(report))
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode")
+
+
+def _suite(report: Report) -> ElementTree.Element:
+    outcomes = [OUTCOMES.get(finding["status"], "") for finding in report.findings]
+    suite = ElementTree.Element(
+        "testsuite",
+        name=printable(str(report.header.get("host", ""))),
+        timestamp=printable(str(report.header.get("at", ""))).removesuffix("Z"),
+        tests=str(len(outcomes)),
+        failures=str(outcomes.count("failure")),
+        errors=str(outcomes.count("error")),
+        skipped=str(outcomes.count("skipped")),
+        time=f"{sum(finding['duration_ms'] for finding in report.findings) / 1000:.3f}",
+    )
+    suite.extend(_case(finding) for finding in report.findings)
+    return suite
+
+
+def _case(finding: Mapping[str, Any]) -> ElementTree.Element:
+    case = ElementTree.Element(
+        "testcase",
+        classname=printable(f"{finding['host']}.{finding['check']}"),
+        name=printable(finding["item"]),
+        time=f"{finding['duration_ms'] / 1000:.3f}",
+    )
+    reason = printable(finding["reason"])
+    outcome = OUTCOMES.get(finding["status"])
+    if outcome:
+        detail = ElementTree.SubElement(case, outcome, type=finding["status"], message=reason)
+        if finding["playbook"]:
+            detail.text = printable(f"what to do: smoke explain {finding['check']} (playbook {finding['playbook']})")
+    else:
+        ElementTree.SubElement(case, "system-out").text = reason
+    return case

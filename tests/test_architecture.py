@@ -1,0 +1,156 @@
+"""The shape of the tree: who may import whom, what the agent may load, and what every check must say."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from agent import engine
+
+ROOT = pathlib.Path(__file__).parent.parent
+
+# Each layer may import those before it, never those after it.
+AGENT_LAYERS = [
+    ("status", "state", "expected", "prober"),
+    ("host",),
+    ("sources",),
+    ("checks", "guess"),
+    ("live", "engine", "report", "recording"),
+    ("formats",),
+    ("__main__",),
+]
+PACKAGES = {
+    "agent": {"agent"},
+    "inventory": {"inventory"},
+    "smoketests": {"agent", "inventory", "smoketests"},
+    "playbooks": {"agent", "inventory", "smoketests", "playbooks"},
+    "fleet": {"fleet"},
+}
+# smoketests hands over to Spark when asked to, inside a function
+FLEET_FROM = {"smoketests/nightly_command.py"}
+
+AGENT_MAY_USE = {"psutil", "pyudev", "pySMART"}
+HEAVY = {"asyncio", "dataclasses", "concurrent.futures", "urllib.request", "importlib.metadata", "email", "logging",
+         "pySMART", "chardet", "http", "ssl", "multiprocessing", "platform", "inspect"}  # fmt: skip
+
+
+def modules(package: str) -> Iterator[pathlib.Path]:
+    return (ROOT / package).rglob("*.py")
+
+
+def imported(path: pathlib.Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return names
+
+
+def layer(module: str) -> int:
+    """The layer of `agent.sources.kafka`, say."""
+    part = module.split(".")[1] if "." in module else ""
+    return next((number for number, parts in enumerate(AGENT_LAYERS) if part in parts), -1)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_packages_import_one_way(package: str) -> None:
+    for path in modules(package):
+        ours = {name.split(".")[0] for name in imported(path)} & set(PACKAGES)
+        allowed = PACKAGES[package] | ({"fleet"} if str(path.relative_to(ROOT)) in FLEET_FROM else set())
+        assert ours <= allowed, f"{path} imports {ours - allowed}"
+
+
+def test_the_layers_of_the_agent_import_one_way() -> None:
+    for path in modules("agent"):
+        mine = layer(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        for name in imported(path):
+            if name.startswith("agent.") and layer(name) > mine >= 0:
+                raise AssertionError(f"{path} imports {name}, which is a layer above it")
+
+
+# what a check or a source may use of modules that could also reach the machine
+PURE_PARTS = {"os": {"path"}, "time": {"gmtime", "strftime", "struct_time"}}
+BEHIND_HOSTS_BACK = {
+    "subprocess",
+    "socket",
+    "psutil",
+    "pyudev",
+    "ctypes",
+    "shutil",
+    "glob",
+    "pathlib",
+    "io",
+    "tempfile",
+}
+
+
+def test_checks_do_not_import_each_other_or_reach_the_machine_behind_hosts_back() -> None:
+    for path in [*modules("agent/checks"), *modules("agent/sources")]:
+        tree = ast.parse(path.read_text())
+        names = imported(path)
+        calls = {
+            node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        used = {
+            (node.value.id, node.attr)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in PURE_PARTS
+        }
+        impure = {f"{module}.{part}" for module, part in used if part not in PURE_PARTS[module]}
+
+        assert not {name.split(".")[0] for name in names} & BEHIND_HOSTS_BACK, path
+        assert not any(name.startswith("agent.checks") for name in names), path
+        assert not impure and "open" not in calls, f"{path}: {impure}"
+
+
+def test_the_agent_uses_only_the_packages_that_every_broker_gets() -> None:
+    for path in modules("agent"):
+        outside = {name.split(".")[0] for name in imported(path)} - set(sys.stdlib_module_names) - {"agent"}
+        assert outside <= AGENT_MAY_USE, f"{path} imports {outside}"
+
+
+def loaded_by(code: str) -> set[str]:
+    program = f"import sys; before = set(sys.modules); {code}; print(*sorted(set(sys.modules) - before))"
+    return set(
+        subprocess.run([sys.executable, "-I", "-c", program], check=True, capture_output=True, text=True).stdout.split()
+    )
+
+
+def test_starting_the_agent_loads_nothing_heavy() -> None:
+    everything = "import agent.__main__, agent.engine; [agent.engine.load(name) for name in agent.engine.names()]"
+
+    assert not HEAVY & loaded_by(everything)
+
+
+@pytest.mark.parametrize("words", ["['--help']", "['list']"])
+def test_smoke_help_loads_no_spark_no_fabric_no_charts(words: str) -> None:
+    code = f"import smoketests.cli as c\ntry: c.smoke.main({words})\nexcept SystemExit: pass\n"
+    program = code + "import sys; print('MODULES', *sorted(sys.modules))"
+    shown = subprocess.run([sys.executable, "-I", "-c", program], check=True, capture_output=True, text=True).stdout
+    loaded = set(shown.rpartition("MODULES")[2].split())
+
+    assert not {"pyspark", "fabric", "paramiko", "matplotlib", "rich", "yaml", "psutil"} & loaded
+
+
+@pytest.mark.parametrize("name", engine.names())
+def test_every_check_explains_itself(name: str) -> None:
+    check = engine.load(name)
+    question, _, rest = (check.__doc__ or "").partition("\n")
+
+    assert question.endswith("?"), f"{name}: the docstring begins with a question"
+    assert "Warning:" in rest or "Critical:" in rest, f"{name}: says when it alarms"
+    assert "Ok again:" in rest, f"{name}: says how it becomes ok again"
+    assert isinstance(check.LIMITS, dict)
+    assert getattr(check, "PLAYBOOK", None), f"{name}: names its playbook"
+
+
+def test_a_check_is_short_enough_to_read() -> None:
+    for path in [*modules("agent/checks"), *modules("agent/sources")]:
+        assert len(path.read_text().splitlines()) <= 250, path
