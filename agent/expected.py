@@ -83,7 +83,7 @@ def from_json(text: str) -> Expected:
     unknown_fields = sorted(set(given) - set(Expected._fields))
     if unknown_fields:
         raise BadExpectation(f"unknown field {unknown_fields[0]!r}; known: {', '.join(Expected._fields)}")
-    return Expected(**{name: _field(name, value) for name, value in given.items()})
+    return Expected(**{name: _field(name, value) for name, value in given.items() if value is not None})
 
 
 _ROWS = {"mounts": ExpectedMount, "interfaces": ExpectedInterface}

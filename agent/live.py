@@ -151,8 +151,11 @@ class LiveHost(Host):
     def touch(self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S) -> Touched:
         ours, theirs = socket.socketpair()
         with ours:
-            with theirs:
-                socket.send_fds(self._prober, [b"t"], [theirs.fileno()])
+            try:
+                with theirs:
+                    socket.send_fds(self._prober, [b"t"], [theirs.fileno()])
+            except OSError as error:
+                raise CannotTell(f"{kind} of {path}: the prober died ({error.strerror})") from error
             ours.sendall(json.dumps({"touch": kind, "arguments": [path, *arguments]}).encode())
             ours.shutdown(socket.SHUT_WR)
             ours.settimeout(deadline_s)

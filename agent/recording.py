@@ -62,6 +62,7 @@ class RecordingHost(Host):
         super().__init__(machine.expected)
         self._machine = machine
         self.state = machine.state
+        self._memory = machine.state.dump()
         self._answers: Dict[str, Any] = {}
         self._files: Dict[str, str] = {}
         self._commands: Dict[str, str] = {}
@@ -163,6 +164,8 @@ class RecordingHost(Host):
 
     def write(self, folder: str) -> None:
         """Write the redacted machine into a new folder."""
+        self.boot_id()
+        self.now()
         answers = {
             key: {**answer, **({"value": _plain(answer["value"])} if "value" in answer else {})}
             for key, answer in self._answers.items()
@@ -171,7 +174,7 @@ class RecordingHost(Host):
         texts.update({f"run/{name}": text for name, text in self._commands.items()})
         texts["machine.json"] = json.dumps(answers, indent=1, sort_keys=True) + "\n"
         texts["expected.json"] = json.dumps(_plain(self.expected), indent=1) + "\n"
-        texts["state.txt"] = self.state.dump()
+        texts["state.txt"] = self._memory
         redact = Redaction(texts, self._machine)
         for name, text in texts.items():
             path = os.path.join(folder, redact(name))

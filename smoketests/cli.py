@@ -198,7 +198,7 @@ def _store(store: str, run_id: str, seen: Report, lines: Sequence[str]) -> str:
 def main() -> None:
     """The `smoke` command."""
     try:
-        code = smoke.main(standalone_mode=False)
+        code = smoke.main(prog_name="smoke", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except click.Abort:
         sys.exit(INTERRUPTED)

@@ -28,7 +28,9 @@ def write(store: str, run_id: str, at: str, lines: Iterable[str]) -> str:
     # A leading dot: Spark and people overlook it.
     aside = os.path.join(folder, f".{os.path.basename(path)}.{os.getpid()}")
     try:
-        with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640), "w", encoding="ascii") as file:
+        with open(
+            os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640), "w", encoding="utf-8", errors="replace"
+        ) as file:
             file.writelines(f"{line}\n" for line in lines)
             file.flush()
             os.fsync(file.fileno())

@@ -23,4 +23,4 @@ def _service(check: str, findings: Sequence[Mapping[str, Any]]) -> str:
     status = worst(finding["status"] for finding in findings)
     worst_ones = [finding for finding in findings if finding["status"] == status]
     text = "; ".join(f"{clean(finding['item'])}: {clean(finding['reason'])}" for finding in worst_ones)
-    return f'{EXIT_CODES[status]} "Smoke {check}" items={len(findings)} {text}'
+    return f'{EXIT_CODES[status]} "Smoke {clean(check)}" items={len(findings)} {text}'

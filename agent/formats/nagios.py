@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from agent.formats.text import printable
 from agent.report import Report
 from agent.status import BY_SEVERITY, OK, SKIPPED, worst
 
@@ -18,10 +19,10 @@ def render(reports: Sequence[Report]) -> str:
     status = worst(finding["status"] for finding in findings) if findings else "unknown"
     graph = " ".join(f"{name}={count}" for name, count in counts.items())
     lines = [f"SMOKE {status.upper()} - {len(problems)} of {len(findings)} findings: {clean(first)} | {graph}"]
-    lines += [f"{f['status'].upper()} {f['check']} {clean(f['item'])}: {clean(f['reason'])}" for f in problems]
+    lines += [f"{f['status'].upper()} {clean(f['check'])} {clean(f['item'])}: {clean(f['reason'])}" for f in problems]
     return "\n".join(lines)
 
 
 def clean(text: str) -> str:
     """One printable line without the bar that begins the graph data."""
-    return "".join(letter if letter.isprintable() and letter != "|" else " " for letter in text)
+    return printable(text).replace("|", " ")

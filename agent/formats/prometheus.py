@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator, List, Mapping, Sequence, Tuple
 
+from agent.formats.text import printable
 from agent.report import Report
 from agent.status import BY_SEVERITY, EXIT_CODES
 
@@ -44,4 +45,4 @@ def _labels(**labels: str) -> str:
 
 
 def _escape(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    return printable(value).replace("\\", r"\\").replace('"', r"\"")

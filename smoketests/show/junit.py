@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
+from agent.formats.text import printable
 from agent.report import Report
 from agent.status import CRITICAL, SKIPPED, UNKNOWN, WARNING
-from smoketests.show.text import printable
 
 OUTCOMES = {CRITICAL: "failure", WARNING: "failure", UNKNOWN: "error", SKIPPED: "skipped"}
 

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agent.formats.text import printable
 from agent.report import Report
 from agent.status import BY_SEVERITY, CRITICAL, EXIT_CODES, OK, SKIPPED, UNKNOWN, WARNING, worst
-from smoketests.show.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,0 +1,145 @@
+"""The live machine: every answer in time, whatever the program or the file system does."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from agent import live
+from agent.host import CannotTell, Missing, NoPermission, Stuck, ToolMissing
+from agent.live import LiveHost
+
+
+@pytest.fixture
+def host() -> Iterator[LiveHost]:
+    machine = LiveHost()
+    yield machine
+    machine.close()
+
+
+def script(folder: pathlib.Path, text: str) -> str:
+    path = folder / "tool"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_command_gives_its_exit_code_and_both_outputs(host: LiveHost, tmp_path: pathlib.Path) -> None:
+    assert host.run(script(tmp_path, "echo out; echo err >&2; exit 4")) == (4, "out\n", "err\n")
+
+
+def test_a_command_sees_no_secret_of_ours_but_the_one_it_needs(
+    host: LiveHost, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IPMI_PASSWORD", "s3cret")
+    monkeypatch.setenv("AWS_SECRET", "other")
+
+    assert "s3cret" not in host.run(script(tmp_path, "env")).out
+    seen = host.run(script(tmp_path, "env"), secret_env="IPMI_PASSWORD").out
+    assert "IPMI_PASSWORD=s3cret" in seen
+    assert "AWS_SECRET" not in seen
+
+
+def test_a_tool_that_is_not_there_names_its_package(host: LiveHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "search_path", lambda: "/nowhere")
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    with pytest.raises(ToolMissing, match=r"smartctl is not installed \(package smartmontools\)"):
+        host.run("smartctl", "--scan")
+
+
+def test_a_command_that_never_ends_is_killed_with_its_children_and_named(
+    host: LiveHost, tmp_path: pathlib.Path
+) -> None:
+    tool = script(tmp_path, f"sleep 60 & echo $! > {tmp_path}/child; wait")
+
+    with pytest.raises(Stuck, match=r"gave no answer in 0 s \(process \d+ in state S"):
+        host.run(tool, deadline_s=0.4)
+
+    child = int((tmp_path / "child").read_text())
+    for _ in range(50):
+        if not os.path.exists(f"/proc/{child}") or "\nState:\tZ" in pathlib.Path(f"/proc/{child}/status").read_text():
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(child, signal.SIGKILL)
+        pytest.fail("the child of a late command goes on running")
+
+
+def test_a_child_that_keeps_the_output_open_does_not_hold_us_up(host: LiveHost, tmp_path: pathlib.Path) -> None:
+    with pytest.raises(Stuck):
+        host.run(script(tmp_path, "sleep 30 & exit 0"), deadline_s=0.5)
+
+
+def test_endless_output_is_cut_off(host: LiveHost, tmp_path: pathlib.Path) -> None:
+    with pytest.raises(CannotTell, match="printed more than 8 MB"):
+        host.run(script(tmp_path, "yes"), deadline_s=20)
+
+
+def test_bytes_that_are_no_text_are_replaced(host: LiveHost, tmp_path: pathlib.Path) -> None:
+    assert host.run(script(tmp_path, r"printf 'a\377b'")).out == "a\ufffdb"
+
+
+def test_missing_and_forbidden_files_are_told_apart(host: LiveHost, tmp_path: pathlib.Path) -> None:
+    with pytest.raises(Missing):
+        host.read(str(tmp_path / "nothing"))
+    assert isinstance(live.explain(PermissionError(13, "Permission denied"), "/x"), NoPermission)
+
+
+def test_reading_stops_at_the_limit(host: LiveHost) -> None:
+    assert host.read("/proc/self/status", 5) == "Name:"
+
+
+def test_a_dead_prober_is_cannot_tell_not_a_crash() -> None:
+    machine = LiveHost()
+    machine._prober_process.kill()
+    machine._prober_process.wait()
+
+    with pytest.raises(CannotTell):
+        machine.touch("stat", "/", deadline_s=2)
+    machine.close()
+
+
+def test_a_touch_that_never_answers_is_left_behind(host: LiveHost, tmp_path: pathlib.Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+
+    started = time.monotonic()
+    with pytest.raises(Stuck, match=r"read of .* gave no answer"):
+        host.touch("read", str(fifo), deadline_s=0.3)
+
+    assert time.monotonic() - started < 5
+    os.close(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))  # lets the abandoned probe end
+
+
+def test_the_prober_ends_with_the_agent() -> None:
+    machine = LiveHost()
+    machine.touch("stat", "/")
+    machine.close()
+
+    assert machine._prober_process.wait(timeout=10) == 0
+
+
+def test_a_refused_connection_is_a_sentence(host: LiveHost) -> None:
+    with pytest.raises(CannotTell, match=r"127.0.0.1:1: Connection refused"):
+        host.exchange("127.0.0.1", 1, "ruok")
+
+
+def test_the_machine_tells_of_itself(host: LiveHost) -> None:
+    assert host.memory().total_bytes > 0
+    assert host.load().processors == os.cpu_count()
+    assert any(process.pid == os.getpid() for process in host.processes())
+    assert host.process_use(os.getpid()).maps > 10
+    assert host.process_use(os.getpid()).open_files > 0
+    assert {interface.name: interface.kind for interface in host.interfaces()}["lo"] == "virtual"
+    assert all(disk.dev for disk in host.disks())
+    assert host.cpu_times().total > 0
+    assert host.kernel_clock().max_error_ms >= 0
+    assert len(host.boot_id()) == 36
+    if os.geteuid() == 0:
+        assert any(";" in record for record in host.kernel_records())

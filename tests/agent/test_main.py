@@ -1,0 +1,128 @@
+"""python -m agent, with no controller installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+
+import pytest
+
+from agent import engine
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+
+
+def agent(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "agent", *words]
+    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=90, check=False, cwd=ROOT)
+
+
+def test_the_first_line_is_the_header_and_the_last_says_whether_it_will_remember(tmp_path: pathlib.Path) -> None:
+    answer = agent("swappiness", "--state", str(tmp_path / "state"))
+    header, *findings = map(json.loads, answer.stdout.splitlines())
+
+    assert header["kind"] == "header"
+    assert header["boot_id"]
+    assert findings[-1]["check"] == "agent"
+    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("format_name", "beginning"),
+    [("nagios", "SMOKE "), ("checkmk", '0 "Smoke '), ("prometheus", "# HELP smoke_status")],
+)
+def test_it_serves_monitoring_systems_by_itself(tmp_path: pathlib.Path, format_name: str, beginning: str) -> None:
+    answer = agent("swappiness", "--format", format_name, "--state", str(tmp_path / "state"))
+
+    assert answer.stdout.startswith(beginning)
+
+
+def test_output_is_written_whole_and_readable_for_the_collector(tmp_path: pathlib.Path) -> None:
+    answer = agent("swappiness", "--format", "prometheus", "--output", str(tmp_path / "smoke.prom"), "--state",
+                   str(tmp_path / "state"))  # fmt: skip
+
+    assert answer.stdout == ""
+    assert (tmp_path / "smoke.prom").read_text().startswith("# HELP")
+    assert (tmp_path / "smoke.prom").stat().st_mode & 0o777 == 0o644
+
+
+def test_an_output_that_cannot_be_written_is_said(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    answer = agent("swappiness", "--output", str(tmp_path / "file" / "x"), "--state", str(tmp_path / "state"))
+
+    assert answer.returncode == 3
+    assert "--output" in answer.stderr
+
+
+def test_the_inventory_comes_by_standard_input(tmp_path: pathlib.Path) -> None:
+    given = json.dumps({"host": "kafka-a03", "cluster": "prod-a", "roles": ["broker"], "layout": "jbod"})
+
+    answer = agent("swappiness", "--expected", "-", "--state", str(tmp_path / "state"), given=given)
+    record = json.loads(answer.stdout.splitlines()[1])
+
+    assert (record["host"], record["cluster"], record["role"], record["layout"]) == (
+        "kafka-a03",
+        "prod-a",
+        "broker",
+        "jbod",
+    )
+    assert record["status"] != "skipped"
+
+
+@pytest.mark.parametrize(
+    "given", ["", "[]", "{", '{"colour": 1}', '{"psus": "two"}', '{"mounts": ["/kafka"]}', '{"bmc": {"password": "x"}}']
+)
+def test_a_description_that_is_none_is_refused_by_field(given: str) -> None:
+    answer = agent("--expected", "-", given=given)
+
+    assert answer.returncode == 3
+    assert answer.stderr.startswith("--expected: ")
+    assert answer.stdout == ""
+
+
+@pytest.mark.parametrize("words", [["--format", "xml"], ["nonsense"], ["--deadline", "soon"]])
+def test_wrong_usage_is_unknown_never_critical(words: list[str]) -> None:
+    assert agent(*words).returncode == 3
+
+
+def packages_for_anyone(folder: pathlib.Path) -> None:
+    """Copy the agent and what it needs to where any user may read it: all that a broker without our controller has."""
+    shutil.copytree(ROOT / "agent", folder / "agent", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("psutil", "pyudev"):
+        origin = importlib.util.find_spec(name)
+        assert origin and origin.origin
+        shutil.copytree(pathlib.Path(origin.origin).parent, folder / name)
+
+
+@pytest.fixture
+def readable_by_anyone() -> Iterator[pathlib.Path]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o777)
+        packages_for_anyone(folder)
+        yield folder
+
+
+@pytest.mark.root
+@pytest.mark.skipif(not os.path.exists("/usr/bin/python3"), reason="needs a Python that any user may run")
+def test_without_root_what_needs_root_is_unknown_and_the_rest_works(readable_by_anyone: pathlib.Path) -> None:
+    answer = subprocess.run(
+        ["/usr/bin/python3", "-m", "agent", "--state", str(readable_by_anyone / "state")],
+        cwd=readable_by_anyone, capture_output=True, text=True, timeout=90, check=False,
+        user=65534, group=65534, extra_groups=[], env={"PATH": "/usr/bin:/bin", "HOME": str(readable_by_anyone)},
+    )  # fmt: skip
+    header, *findings = [json.loads(line) for line in answer.stdout.splitlines()]
+
+    assert header["root"] is False
+    assert {finding["check"] for finding in findings} == {*engine.names(), "agent"}
+    assert not [finding["reason"] for finding in findings if "the check failed" in finding["reason"]]
+    assert "Traceback" not in answer.stderr
+    assert findings[-1]["status"] == "ok", "its own state folder works"
