@@ -35,11 +35,15 @@ class ToolMissing(CannotTell):
 
 
 class Stuck(CannotTell):
-    """No answer within the deadline. What did not answer was left behind."""
+    """No answer within the deadline. What did not answer was left behind: process `pid`, 0 if not known."""
 
-    def __init__(self, what: str, waited_s: float, where: str = "") -> None:
+    waited_s = 0.0
+    pid = 0
+
+    def __init__(self, what: str, waited_s: float, where: str = "", pid: int = 0) -> None:
         super().__init__(f"{what} gave no answer in {waited_s:.0f} s{where}")
         self.waited_s = waited_s
+        self.pid = pid
 
 
 class NotApplicable(Exception):

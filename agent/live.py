@@ -156,13 +156,16 @@ class LiveHost(Host):
                     socket.send_fds(self._prober, [b"t"], [theirs.fileno()])
             except OSError as error:
                 raise CannotTell(f"{kind} of {path}: the prober died ({error.strerror})") from error
-            ours.sendall(json.dumps({"touch": kind, "arguments": [path, *arguments]}).encode())
+            request = {"touch": kind, "arguments": [path, *arguments], "deadline_s": deadline_s}
+            ours.sendall(json.dumps(request).encode())
             ours.shutdown(socket.SHUT_WR)
             ours.settimeout(deadline_s)
+            pid = 0
             try:
+                pid = int.from_bytes(ours.recv(prober.PID_BYTES), "little")
                 reply = json.loads(prober.receive(ours))
             except socket.timeout:
-                raise Stuck(f"{kind} of {path}", deadline_s) from None
+                raise Stuck(f"{kind} of {path}", deadline_s, _whereabouts(pid), pid) from None
             except ValueError:
                 raise CannotTell(f"{kind} of {path}: the probing process died") from None
         return Touched(reply.pop("errno", ""), reply)
@@ -307,18 +310,25 @@ def _collect(process: subprocess.Popen[bytes], argv: Tuple[str, ...], until: flo
 
 
 def _abandon(process: subprocess.Popen[bytes], argv: Tuple[str, ...], deadline_s: float) -> Stuck:
-    where = ""
+    where = _whereabouts(process.pid)
     try:
-        with open(f"/proc/{process.pid}/stat", encoding="utf-8", errors="replace") as file:
-            state = file.read().rpartition(")")[2].split()[0]
-        with open(f"/proc/{process.pid}/wchan", encoding="utf-8", errors="replace") as file:
-            where = f" (process {process.pid} in state {state}, {file.read() or 'no wait channel'})"
         os.killpg(process.pid, signal.SIGKILL)
     except OSError as error:
         where = where or f" ({error.strerror})"
     # Popen would complain of, and later wait for, a child that nobody may wait for.
     process.returncode = -signal.SIGKILL
-    return Stuck(" ".join(argv), deadline_s, where)
+    return Stuck(" ".join(argv), deadline_s, where, process.pid)
+
+
+def _whereabouts(pid: int) -> str:
+    """What a process that does not answer is doing: ` (process 311 in state D, folio_wait_bit)`."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            state = file.read().rpartition(")")[2].split()[0]
+        with open(f"/proc/{pid}/wchan", encoding="utf-8", errors="replace") as file:
+            return f" (process {pid} in state {state}, {file.read() or 'no wait channel'})"
+    except (OSError, IndexError):
+        return ""
 
 
 def _receive_until(connection: socket.socket, until: float) -> bytes:

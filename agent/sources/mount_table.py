@@ -4,19 +4,51 @@ from __future__ import annotations
 
 import os
 import re
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Iterable, List, Match, NamedTuple, Optional, Set, Tuple
 
-from agent.host import Host, Missing, shared
+from agent.host import CannotTell, Host, Missing, shared
+
+# fstab's names for a device, and where udev keeps them.
+UDEV_FOLDERS = {
+    "UUID": "/dev/disk/by-uuid",
+    "LABEL": "/dev/disk/by-label",
+    "PARTUUID": "/dev/disk/by-partuuid",
+    "PARTLABEL": "/dev/disk/by-partlabel",
+    "ID": "/dev/disk/by-id",
+}
+
+# Options that the kernel always shows when they are in effect, and what takes each back in fstab.
+SHOWN = {
+    "ro": ("rw",),
+    "noatime": ("atime", "relatime", "strictatime"),
+    "nodiratime": ("diratime",),
+    "nosuid": ("suid",),
+    "nodev": ("dev",),
+    "noexec": ("exec",),
+    "sync": ("async",),
+    "lazytime": ("nolazytime",),
+}
+# Options of fstab that put others into effect.
+IMPLIED = {
+    "user": ("noexec", "nosuid", "nodev"),
+    "users": ("noexec", "nosuid", "nodev"),
+    "owner": ("nosuid", "nodev"),
+    "group": ("nosuid", "nodev"),
+}
 
 
 class Mount(NamedTuple):
-    """One mounted file system. dev: major:minor. options: those of the mount and of the file system together."""
+    """One mounted file system. dev: major:minor. options: those of the mount and of the file system together.
+
+    number: the kernel's number of this mount; another disk mounted at the same place has another one.
+    """
 
     path: str
     source: str
     fstype: str
     options: Tuple[str, ...]
     dev: str
+    number: int = 0
 
 
 class FstabEntry(NamedTuple):
@@ -48,7 +80,8 @@ def parse_mountinfo(text: str) -> List[Mount]:
         before, after = left.split(" "), right.split(" ")
         if separator and len(before) >= 6 and len(after) >= 3:
             options = dict.fromkeys(before[5].split(",") + after[2].split(","))
-            found.append(Mount(unescape(before[4]), unescape(after[1]), after[0], tuple(options), before[2]))
+            number = int(before[0]) if before[0].isascii() and before[0].isdigit() else 0
+            found.append(Mount(unescape(before[4]), unescape(after[1]), after[0], tuple(options), before[2], number))
     return found
 
 
@@ -81,3 +114,65 @@ def mount_of(host: Host, path: str) -> Optional[Mount]:
     path = os.path.normpath(path)
     holding = [mount for mount in mounts(host) if path == mount.path or path.startswith(mount.path.rstrip("/") + "/")]
     return max(holding, key=lambda mount: len(mount.path), default=None)
+
+
+def fstab_entry(host: Host, path: str) -> Optional[FstabEntry]:
+    """The last entry for this mount point, or None."""
+    path = os.path.normpath(path)
+    return next((entry for entry in reversed(fstab(host)) if os.path.normpath(entry.path) == path), None)
+
+
+def device(host: Host, source: str) -> str:
+    """The kernel's name (`sdd1`) of the device that `UUID=…`, `LABEL=…`, `/dev/…` or `sdd1` means.
+
+    Missing if this machine has no such device; CannotTell where udev names none at all.
+    """
+    kind, separator, value = source.partition("=")
+    folder = UDEV_FOLDERS.get(kind.upper(), "") if separator else ""
+    if folder:
+        if not host.exists(folder):
+            raise CannotTell(f"{source} cannot be followed: no {folder} (udev)")
+        path = f"{folder}/{udev_name(value.strip(chr(34)))}"
+    else:
+        path = source if source.startswith("/") else f"/dev/{source}"
+    try:
+        return os.path.basename(host.link(path))
+    except Missing:
+        raise Missing(f"no device {source} on this machine") from None
+
+
+def udev_name(label: str) -> str:
+    """A label as udev writes it in a file name.
+
+    >>> udev_name("my disk")
+    'my\\\\x20disk'
+    """
+    return re.sub(r"(?a)[^\w#+.:=@\x80-\U0010ffff-]", _hex, label)
+
+
+def in_effect(options: Iterable[str]) -> Set[str]:
+    """Which of SHOWN these options of an fstab entry put into effect.
+
+    >>> sorted(in_effect(["rw", "noexec", "noatime", "exec"]))
+    ['noatime']
+    """
+    found: Set[str] = set()
+    for option in options:
+        found.update(IMPLIED.get(option, (option,) if option in SHOWN else ()))
+        found.difference_update(shown for shown, back in SHOWN.items() if option in back)
+    return found
+
+
+def mount_unit(path: str) -> str:
+    """Where systemd keeps a mount that is not in fstab.
+
+    >>> mount_unit("/kafka/d-1")
+    '/etc/systemd/system/kafka-d\\\\x2d1.mount'
+    """
+    plain = os.path.normpath(path).strip("/").encode("utf-8", "surrogateescape").decode("latin-1")
+    name = re.sub(r"(?a)[^\w.:/]", _hex, plain).replace("/", "-")
+    return f"/etc/systemd/system/{name or '-'}.mount"
+
+
+def _hex(character: Match[str]) -> str:
+    return f"\\x{ord(character.group()):02x}"
