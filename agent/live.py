@@ -165,6 +165,8 @@ class LiveHost(Host):
                 pid = int.from_bytes(ours.recv(prober.PID_BYTES), "little")
                 reply = json.loads(prober.receive(ours))
             except socket.timeout:
+                if not pid:  # says nothing of the path
+                    raise CannotTell(f"{kind} of {path}: no process began within {deadline_s:.0f} s") from None
                 raise Stuck(f"{kind} of {path}", deadline_s, _whereabouts(pid), pid) from None
             except ValueError:
                 raise CannotTell(f"{kind} of {path}: the probing process died") from None

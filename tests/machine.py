@@ -15,6 +15,7 @@ from agent.status import Finding
 STORIES = pathlib.Path(__file__).parent / "machines"
 
 NOW = 1_795_000_000.0  # 2026-11-18T11:06:40Z
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 BOOT = "00000000-0000-4000-8000-000000000001"
 
 
@@ -36,7 +37,7 @@ class HandmadeHost(Host):
         boot_id: str = BOOT,
     ) -> None:
         super().__init__(expected)
-        self.files: Dict[str, Any] = {"/proc/sys/kernel/random/boot_id": boot_id + "\n", **(files or {})}
+        self.files: Dict[str, Any] = {BOOT_ID: boot_id + "\n", **(files or {})}
         self.commands: Dict[str, Any] = dict(commands or {})
         self.answers: Dict[str, Any] = {"is_root": True, "uptime_s": 86400.0, "kernel_records": [], **(answers or {})}
         self._now = now
@@ -123,7 +124,7 @@ def by_item(findings: Sequence[Finding]) -> Dict[str, Finding]:
 def next_run(host: HandmadeHost, after_s: float = 600.0, **changes: Any) -> HandmadeHost:
     """The same machine some time later, with the memory that the run before left; `changes` as for HandmadeHost."""
     given: Dict[str, Any] = {
-        "files": host.files,
+        "files": {path: text for path, text in host.files.items() if path != BOOT_ID},
         "commands": host.commands,
         "answers": host.answers,
         "expected": host.expected,

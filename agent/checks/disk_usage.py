@@ -83,4 +83,4 @@ def _level(percent: float, said: str, warn: float, alarm: float) -> Verdict:
 
 
 def _gb(size: int) -> str:
-    return f"{size / GB:.0f}" if size >= 10 * GB else f"{size / GB:.1f}"
+    return f"{size / GB:.0f}" if size >= 10 * GB else f"{size / GB:.2g}"

@@ -177,7 +177,7 @@ def _failing(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
         yield critical(f"full: {fails}{room}", "full-disk")
     elif error == "ENOENT" and facts.write_error:
         yield critical(f"the broker's log dir {facts.probed} does not exist", "replace-jbod-disk")
-    elif error == "EOPNOTSUPP":
+    elif error in ("EOPNOTSUPP", "ENOTSUP"):  # one number, two names
         yield unknown(f"a write cannot be proven: {facts.fstype} has no unnamed files (O_TMPFILE)")
     elif error:
         yield unknown(f"{fails}{', needs root' if error in ('EACCES', 'EPERM') else ''}")
@@ -191,7 +191,8 @@ def _read_only(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
 def _ext4_errors(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     if not facts.ext4_errors:
         return
-    said = f"ext4 logged {facts.ext4_errors} errors, last {facts.ext4_last_error_at or 'at an unknown time'}"
+    plural = "" if facts.ext4_errors == 1 else "s"
+    said = f"ext4 logged {facts.ext4_errors} error{plural}, last {facts.ext4_last_error_at or 'at an unknown time'}"
     new = facts.ext4_errors_in_a_day or 0
     days = facts.ext4_last_error_days
     if new >= limits["errors_per_day_critical"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from agent.host import CannotTell, Host, Missing, Stuck, shared
 from agent.sources import mount_table
@@ -67,6 +67,8 @@ def usage(host: Host, path: str) -> Usage:
     numbers = [touched.facts.get(name) for name in Usage._fields]
     if not all(isinstance(number, int) and number >= 0 for number in numbers):
         raise CannotTell(f"statvfs of {path} gave no numbers")
+    if not touched.facts["total_bytes"]:
+        raise CannotTell(f"statvfs of {path} gives it no size")
     return Usage(*numbers)  # type: ignore[arg-type]
 
 
@@ -114,16 +116,19 @@ def _probe(host: Host, kind: str, mount: Mount, path: str, deadline_s: float) ->
     key = f"hung {kind} {mount.path}"
     left = _left_behind(host, host.state.remembered(key), mount)
     if left and _alive(host, left):
-        return Probe("", host.now() - left.since, None)
+        return Probe("", max(host.now() - left.since, deadline_s), None)
     before = _completed(host, mount.dev)
     try:
         touched = host.touch(kind, path, deadline_s=deadline_s)
     except Stuck as stuck:
         after = _completed(host, mount.dev)
+        state, began = process(host, stuck.pid)
+        if state == "R":
+            raise CannotTell(
+                f"{kind} of {path}: the machine is too busy, no processor time in {deadline_s:.0f} s"
+            ) from None
         since = left.since if left else host.now() - deadline_s
-        host.state.remember(
-            key, [since, host.boot_id(), mount.number, stuck.pid, started(host, stuck.pid) if stuck.pid else ""]
-        )
+        host.state.remember(key, [since, host.boot_id(), mount.number, stuck.pid, began])
         completed = None if before is None or after is None else after - before
         return Probe("", max(host.now() - since, deadline_s), completed)
     host.state.remember(key, None)
@@ -137,7 +142,7 @@ class _Left(NamedTuple):
     boot_id: str
     mount: int
     pid: int
-    started: str
+    began: str
 
 
 def _left_behind(host: Host, note: Any, mount: Mount) -> Optional[_Left]:
@@ -149,19 +154,19 @@ def _left_behind(host: Host, note: Any, mount: Mount) -> Optional[_Left]:
 
 
 def _alive(host: Host, left: _Left) -> bool:
-    return bool(left.started) and started(host, left.pid) == left.started
+    return bool(left.began) and process(host, left.pid)[1] == left.began
 
 
-def started(host: Host, pid: int) -> str:
-    """When a process began, in clock ticks since the boot; empty if it ended.
+def process(host: Host, pid: int) -> Tuple[str, str]:
+    """State of a process, and when it began in clock ticks since the boot; both empty if it ended.
 
     311 (python3) D 1 311 311 0 -1 4194624 1113 0 0 0 3 1 0 0 20 0 1 0 8841 …
     """
     try:
-        words: List[str] = host.read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+        words = host.read(f"/proc/{pid}/stat").rpartition(")")[2].split()
     except CannotTell:
-        return ""
-    return words[19] if len(words) > 19 and words[0] not in ("Z", "X") else ""
+        return "", ""
+    return (words[0], words[19]) if len(words) > 19 and words[0] not in ("Z", "X") else ("", "")
 
 
 def _completed(host: Host, dev: str) -> Optional[int]:

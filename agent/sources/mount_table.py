@@ -75,7 +75,7 @@ def fstab(host: Host) -> List[FstabEntry]:
 def parse_mountinfo(text: str) -> List[Mount]:
     """36 35 8:17 / /kafka/d1 rw,noatime shared:1 - ext4 /dev/sdb1 rw,errors=remount-ro"""
     found = []
-    for row in text.splitlines():
+    for row in text.split("\n"):
         left, separator, right = row.partition(" - ")
         before, after = left.split(" "), right.split(" ")
         if separator and len(before) >= 6 and len(after) >= 3:
@@ -88,7 +88,7 @@ def parse_mountinfo(text: str) -> List[Mount]:
 def parse_fstab(text: str) -> List[FstabEntry]:
     """UUID=0a1b… /kafka/d1 xfs noatime,nofail 0 2"""
     found = []
-    for row in text.splitlines():
+    for row in text.split("\n"):
         words = row.split()
         if len(words) >= 4 and not words[0].startswith("#"):
             found.append(FstabEntry(unescape(words[0]), unescape(words[1]), words[2], tuple(words[3].split(","))))
