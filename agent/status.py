@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 OK = "ok"
@@ -75,3 +76,8 @@ def combine(verdicts: Sequence[Verdict], healthy: str) -> Verdict:
     ranked = sorted(verdicts, key=lambda verdict: BY_SEVERITY.index(verdict.status), reverse=True)
     playbook = next((verdict.playbook for verdict in ranked if verdict.playbook), "")
     return Verdict(ranked[0].status, "; ".join(verdict.reason for verdict in ranked), playbook)
+
+
+def moment(seconds: float) -> str:
+    """A time of day for a sentence: 2026-11-18T03:12Z"""
+    return time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(seconds))

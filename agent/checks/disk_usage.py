@@ -1,7 +1,9 @@
-"""Is a file system filling up? A full data disk is a read-only one for Kafka.
+"""Is a file system filling up?
 
-Data mounts: warning at 75 %, critical at 85 % of the space or of the inodes.
-`/`, and `/root` and `/var` where they are mounts of their own: warning at 80 %, critical at 90 %.
+A full data disk is a read-only one for Kafka: the broker takes its log dir offline.
+Warning: a data mount has 75 % of its space or of its inodes in use; `/`, or `/root` and `/var` where they are mounts
+of their own, 80 %.
+Critical: 85 % of a data mount, 90 % of the others.
 Percent as `df` reckons it: used / (used + available); blocks reserved for root are neither.
 Unknown: the mount is missing, hangs or gives errors (what that means is told by `mounts`).
 Ok again: as soon as there is room. Delete or move partitions; do not delete segment files by hand.

@@ -16,10 +16,9 @@ from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence,
 
 from agent.expected import ExpectedMount
 from agent.host import CannotTell, Host, NotApplicable
-from agent.report import timestamp
 from agent.sources import file_system, mount_identity, mount_table
 from agent.sources.mount_table import Mount
-from agent.status import Verdict, combine, critical, unknown, warning
+from agent.status import Verdict, combine, critical, moment, unknown, warning
 
 LIMITS = {"hung_seconds_critical": 60, "errors_per_day_critical": 1, "error_days_warning": 30}
 PLAYBOOK = "hidden-readonly"
@@ -136,7 +135,7 @@ def _ext4(host: Host, mount: Mount) -> Dict[str, Any]:
     return {
         "ext4_errors": seen.errors,
         "ext4_errors_in_a_day": host.state.growth(f"ext4_errors {mount_identity.where(host, mount)}", seen.errors, 1.0),
-        "ext4_last_error_at": timestamp(seen.last_at) if known else "",
+        "ext4_last_error_at": moment(seen.last_at) if known else "",
         "ext4_last_error_days": (host.now() - seen.last_at) / file_system.DAY_S if known else None,
     }
 

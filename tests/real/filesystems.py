@@ -161,6 +161,7 @@ class Fuse:
         self.path = path
         self._answered = frozenset(answered)
         self._refused = frozenset(refused)
+        self._dead = False
         self._device = os.open("/dev/fuse", os.O_RDWR)
         self._wake, self._stop = os.pipe()
         data = f"fd={self._device},rootmode=40000,user_id=0,group_id=0,allow_other"
@@ -172,6 +173,9 @@ class Fuse:
 
     def die(self) -> None:
         """The server ends: all that hangs gets an error, and so does every later touch."""
+        if self._dead:
+            return
+        self._dead = True
         os.write(self._stop, b"s")
         self._thread.join(10)
         for handle in (self._device, self._wake, self._stop):
