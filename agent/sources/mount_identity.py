@@ -102,7 +102,8 @@ def drift(host: Host, mount: Mount) -> Drift:
     """What fstab, or a mount unit of systemd, says of a mount against what is in effect."""
     entry = mount_table.fstab_entry(host, mount.path)
     if entry is None:
-        gone = not host.exists(mount_table.mount_unit(mount.path))
+        # the kernel's command line mounts the root
+        gone = mount.path != "/" and not host.exists(mount_table.mount_unit(mount.path))
         return Drift("not in /etc/fstab, gone after a reboot" if gone else "")
     listed = mount_table.in_effect(entry.options)
     now = set(mount.options) & set(mount_table.SHOWN)

@@ -264,6 +264,16 @@ def test_a_mount_unit_of_systemd_is_as_good_as_fstab() -> None:
     assert d1(broker(files)).status == "ok"
 
 
+def test_the_root_file_system_needs_no_entry() -> None:
+    host = broker(
+        {"/etc/fstab": ""},
+        {"touch write /": Touched("", {})},
+        expected=EXPECTED._replace(mounts=(ExpectedMount("/"),)),
+    )
+
+    assert mounts_of(host)["/"].status == "ok"
+
+
 # ext4's own count of errors
 
 
