@@ -1,0 +1,1 @@
+"""Which machines exist and what they should be. Imports nothing of ours."""
