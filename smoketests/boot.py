@@ -71,7 +71,7 @@ def read_exactly(size):
 
 
 def read_line():
-    letters = []
+    letters = []  # type: list[bytes]
     while True:
         letter = os.read(0, 1)
         if not letter:

@@ -44,7 +44,7 @@ def cache_folder() -> pathlib.Path:
 
 
 def build() -> Bundle:
-    """Pack the agent as it is here with the wheels it needs; wheels come from the package index once, then from the cache.
+    """Pack the agent as it is here with the wheels it needs: from the package index once, then from the cache.
 
     The same sources give the same bytes. BundleError where a wheel is neither cached nor to be had.
     """
@@ -80,8 +80,8 @@ def _download(packages: list[str], machine: str, folder: pathlib.Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     platforms = [word for name in PLATFORMS[machine] for word in ("--platform", name)]
     with tempfile.TemporaryDirectory(dir=folder) as aside:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-                   "--only-binary=:all:", "--python-version", OLDEST_PYTHON, *platforms, "--dest", aside, *packages]  # fmt: skip
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command += ["--only-binary=:all:", "--python-version", OLDEST_PYTHON, *platforms, "--dest", aside, *packages]
         answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         if answer.returncode:
             words = (answer.stderr.strip().splitlines() or ["pip failed"])[-1]

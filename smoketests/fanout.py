@@ -31,7 +31,7 @@ MOST_FINDINGS = 5000
 # What the far end needs beyond the agent's own deadline: Python, the bundle's check, the last lines.
 GRACE_S = 15.0
 
-# Constant: everything that varies comes behind it as arguments ($0 the boot program, $1 the wanted Python, the agent's own).
+# Constant: what varies comes behind it as arguments ($0 the boot program, $1 the wanted Python, then the agent's own).
 FIND_PYTHON = f"""
 boot=$0; wanted=$1; shift
 for python in "$wanted" python3 /usr/libexec/platform-python python; do
@@ -72,7 +72,7 @@ class HostReport:
 
 
 def run(hosts: Sequence[Host], options: Options, bundle: Bundle, access: Access, run_id: str) -> Iterator[HostReport]:
-    """Ask all hosts. Closing the iterator, or Ctrl-C in it, ends every connection, and with it every agent out there."""
+    """Ask all hosts. Closing the iterator, or Ctrl-C in it, ends every connection and with it every agent."""
     asking = _Asking(options, bundle, access, run_id)
     waiting: queue.SimpleQueue[Host | None] = queue.SimpleQueue()
     for host in hosts:
@@ -177,14 +177,16 @@ class _Asking:
         identity = Run(self._run_id, told.header.get("at", ""), host.cluster, host.name, ",".join(host.roles),
                        host.layout, host.rack)._asdict()  # fmt: skip
         header = {**told.header, **_ours(identity, told.header)}
-        findings = [{**finding, **_ours(identity, finding)} for finding in told.findings[:MOST_FINDINGS]]
+        findings: list[Mapping[str, Any]] = [
+            {**finding, **_ours(identity, finding)} for finding in told.findings[:MOST_FINDINGS]
+        ]
         lines = [json.dumps(record, separators=(",", ":")) for record in ([header] if header else []) + findings]
         reach = _verdict(host, heard, told, seconds)
         return HostReport(host, Report(header, findings, told.bad_lines[:20]), lines, reach, seconds)
 
 
 def _ours(identity: Mapping[str, str], told: Mapping[str, Any]) -> dict[str, str]:
-    """Of these fields the inventory is the truth; role, layout and rack may be the host's guess where it says nothing."""
+    """In these fields the inventory is right; role, layout and rack may be the host's guess where it is silent."""
     guessable = ("role", "layout", "rack", "at")
     return {name: str(told.get(name, ""))[:200] if name in guessable and not value else value
             for name, value in identity.items()}  # fmt: skip
