@@ -40,7 +40,7 @@ LIMITS: Mapping[str, Any] = {
 JBOD, RAID, HOT = "replace-jbod-disk", "replace-raid10-disk", "overheating"
 
 # Bits of smartctl's exit status that speak of the disk, see smartctl(8).
-DISK_FAILING, PREFAIL_NOW, FAILED_BEFORE = 8, 16, 32
+PARTIAL, DISK_FAILING, PREFAIL_NOW, FAILED_BEFORE = 4, 8, 16, 32
 
 # Bits of the critical warning in NVMe's health log; its temperature bit is judged with the temperatures.
 NVME_BITS = (

@@ -8,7 +8,7 @@ What pySMART does not read (the worldwide name, trip points, the statistics log)
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from agent.host import Answer
 from agent.sources.smart_report import (
@@ -27,8 +27,6 @@ from agent.sources.smart_report import (
     with_self_tests,
 )
 
-Ask = Callable[[], Answer]
-
 FLAGS = "POSRCK"  # bit 0 is P
 
 # "  5 Reallocated_Sector_Ct   PO--CK   100   100   010    -    0"  (smartctl -x)
@@ -41,9 +39,8 @@ STATISTIC = re.compile(r"^0x[0-9a-f]{2}\s+0x[0-9a-f]{3}\s+\d\s+(\d+)\s+\S+\s+(\S
 HEALTH = re.compile(r"^SMART (?:overall-health self-assessment test result|Health Status): *(.*)$")
 
 
-def read(ask: Ask) -> Facts:
-    """The facts in the report that `ask` fetches; BadReport where it is none, and whatever `ask` raises."""
-    answer = ask()
+def read(answer: Answer) -> Facts:
+    """The facts in a report that smartctl printed as text; BadReport where it is none."""
     lines = as_minus_a(answer.out.splitlines())
     fields = _fields(lines)
     kind = _kind(lines, fields)

@@ -1,0 +1,317 @@
+"""Which physical disks the machine has, each once: from udev, from `smartctl --scan`, and by probing HPE cards.
+
+A disk is known by its serial. Where udev knows it (SATA, SAS, NVMe) nothing is read to find it; behind a RAID card
+only the disk itself can tell, so those are read here, all at once, and the answer is kept for the check. A disk that
+gives none is known by what it was called in an earlier run, else by its path, such as "/dev/bus/0 megaraid,3".
+A JBOD disk of a MegaRAID card is seen twice, as /dev/sdX and as megaraid,N: its SCSI address 0:channel:N says so
+without asking (the driver uses channel * 128 + id as device id), and else its serial does.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+from agent.host import CannotTell, Disk, Host, NotApplicable, Stuck, shared
+from agent.sources import smartctl
+from agent.sources.smart_report import Facts
+from agent.sources.smartctl import RAID_VOLUME, SMARTCTL_DEADLINE_S
+
+PROBED_AT_ONCE = 8
+MOST_PROBED = 64
+MEGARAID_CHANNEL_SIZE = 128
+FIRST_VOLUME_CHANNEL = 2
+
+# "3:0:8:0", the last part of where /sys/block/sda/device points
+ADDRESS = re.compile(r"(\d+):(\d+):(\d+):\d+$")
+NVME_NAMESPACE = re.compile(r"^(nvme\d+)n\d+$")
+NVME_PATH = re.compile(r"^nvme\d+c\d+n\d+$")
+
+NO_SMART_BY_NAME = (
+    (re.compile(r"^x?vd[a-z]+$"), "no SMART behind a virtual disk"),
+    (re.compile(r"^(mmcblk|pmem|fd|nbd|rbd|zd|drbd)\d"), "this kind of disk has no SMART"),
+)
+
+
+class Member(NamedTuple):
+    """One disk to ask: smartctl's path and type, and what is known before asking. skip: why it has no SMART."""
+
+    path: str
+    kind: str = ""
+    name: str = ""
+    serial: str = ""
+    wwn: str = ""
+    model: str = ""
+    slot: str = ""
+    size_bytes: int = 0
+    skip: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"{self.path} {self.kind}".strip()
+
+
+def listed(host: Host) -> List[Member]:
+    """Every disk that is visible, without asking one of them (but for HPE cards, which list nothing)."""
+    disks = [disk for disk in host.disks() if disk.kind == "physical" and not NVME_PATH.match(disk.name)]
+    addresses = {disk.name: _megaraid_address(host, disk) for disk in disks}
+    seen = [_seen(disk, addresses[disk.name]) for disk in disks]
+    jbod = {f"/dev/bus/{at[0]} megaraid,{at[2]}" for at in addresses.values() if at and at[1] < FIRST_VOLUME_CHANNEL}
+    names = {disk.path for disk in disks}
+    names.update(f"/dev/{match.group(1)}" for match in (NVME_NAMESPACE.match(disk.name) for disk in disks) if match)
+    hidden = [m for m in _scanned(host) if m.label not in jbod and (m.kind or m.path not in names)]
+    return seen + hidden + _behind_hpe(host, disks)
+
+
+def _seen(disk: Disk, address: Optional[Tuple[int, int, int]]) -> Member:
+    return Member(
+        disk.path, "", disk.name, disk.serial, disk.wwn, disk.model, disk.slot, disk.size_bytes, _skip(disk, address)
+    )
+
+
+def _skip(disk: Disk, address: Optional[Tuple[int, int, int]]) -> str:
+    by_name = next((why for pattern, why in NO_SMART_BY_NAME if pattern.match(disk.name)), "")
+    if by_name:
+        return f"{by_name}: {disk.path}"
+    if disk.bus == "usb":
+        return f"{disk.path} ({disk.model or 'unknown model'}) hangs on USB and is no disk of this server"
+    if (address and address[1] >= FIRST_VOLUME_CHANNEL) or (address is None and RAID_VOLUME.search(disk.model)):
+        return f"{disk.path} is a virtual disk of a RAID card ({disk.model}): its members are asked instead"
+    return ""
+
+
+def _megaraid_address(host: Host, disk: Disk) -> Optional[Tuple[int, int, int]]:
+    """Host, channel and device id of a disk on a MegaRAID card; None on anything else."""
+    try:
+        match = ADDRESS.search(host.link(f"/sys/block/{disk.name}/device"))
+        if match is None:
+            return None
+        number, channel, target = (int(part) for part in match.groups())
+        driver = host.read(f"/sys/class/scsi_host/host{number}/proc_name").strip()
+    except CannotTell:
+        return None
+    return (number, channel, channel * MEGARAID_CHANNEL_SIZE + target) if driver == "megaraid_sas" else None
+
+
+def _scanned(host: Host) -> List[Member]:
+    """What the scan lists: with its type where only that reaches it."""
+    try:
+        devices = smartctl.scan(host).devices
+    except CannotTell:
+        return []  # an item of its own tells of it, see scan_problem
+    return [Member(path, kind if "," in kind else "") for path, kind in dict.fromkeys(devices)]
+
+
+def scan_problem(host: Host) -> Optional[CannotTell]:
+    """Why the disks behind RAID cards could not be listed."""
+    try:
+        smartctl.scan(host)
+    except CannotTell as error:
+        return error
+    return None
+
+
+def _behind_hpe(host: Host, disks: List[Disk]) -> List[Member]:
+    """The disks behind an HPE Smart Array card, found by asking for number 0, 1, … until there are no more."""
+    if not any("LOGICAL VOLUME" in disk.model.upper() for disk in disks) or scan_problem(host):
+        return []
+    found: List[Member] = []
+    for path in _hpe_cards(host) or [next(disk.path for disk in disks if "LOGICAL VOLUME" in disk.model.upper())]:
+        found += _probed(host, path)
+    return found
+
+
+def _probed(host: Host, path: str) -> List[Member]:
+    """One wave of questions is as long as the disks found the last time, and one more."""
+    key = f"smart/cciss/{path}"
+    remembered = host.state.remembered(key)
+    wave = remembered + 1 if isinstance(remembered, int) and 0 < remembered < MOST_PROBED else PROBED_AT_ONCE
+    members: List[Member] = []
+    while len(members) < MOST_PROBED:
+        asked = [Member(path, f"cciss,{len(members) + index}") for index in range(wave)]
+        answers = read_all(host, asked)
+        there = [index for index, member in enumerate(asked) if _is_there(answers[member.label])]
+        members += asked[: there[-1] + 1] if there else []
+        if len(there) < wave:
+            break
+    host.state.remember(key, len(members) or None)
+    return members
+
+
+def _is_there(answer: object) -> bool:
+    """A disk that hangs is there; one that cannot be opened is not."""
+    return isinstance(answer, (Facts, Stuck, NotApplicable))
+
+
+def _hpe_cards(host: Host) -> List[str]:
+    """The cards themselves (SCSI type 12), such as /dev/sg0."""
+    try:
+        names = host.list_dir("/sys/class/scsi_generic")
+        types = {name: host.read(f"/sys/class/scsi_generic/{name}/device/type").strip() for name in names}
+        return [f"/dev/{name}" for name in names if types[name] == "12"]
+    except CannotTell:
+        return []
+
+
+def read_all(host: Host, members: Iterable[Member]) -> Dict[str, object]:
+    """Facts, or the exception, by label. All at once, so that the slowest disk sets the time, and never for ever."""
+    answers: Dict[str, object] = {}
+
+    def ask(member: Member) -> None:
+        try:
+            answers[member.label] = smartctl.read(host, member.path, member.kind)
+        except (CannotTell, NotApplicable) as error:
+            answers[member.label] = error
+
+    threads = [threading.Thread(target=ask, args=(member,), daemon=True, name=member.label) for member in members]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + SMARTCTL_DEADLINE_S + 1
+    for thread in threads:
+        thread.join(max(end - time.monotonic(), 0))
+        answers.setdefault(thread.name, Stuck(f"smartctl of {thread.name}", SMARTCTL_DEADLINE_S))
+    return answers
+
+
+@shared
+def found(host: Host) -> Dict[str, Member]:
+    """Each disk once, by its serial, worldwide name, or path: what the check asks about.
+
+    Reads the disks whose serial only they know, and all of them when the inventory names one that udev does not.
+    """
+    members = listed(host)
+    all_named = all(any(_is(name, member) for member in members) for name in host.expected.disks)
+    answers = read_all(host, [m for m in members if not m.skip and not (all_named and (m.serial or m.wwn))])
+    told = [_told(member, answers.get(member.label)) for member in members]
+    return _once_each(told, _labels(host, told))
+
+
+def _is(name: str, member: Member) -> bool:
+    return smartctl.same_disk(name, member.serial, member.wwn)
+
+
+def _told(member: Member, answer: object) -> Member:
+    """The disk with what it said of itself."""
+    if not isinstance(answer, Facts):
+        return member
+    return member._replace(
+        serial=answer.serial or member.serial,
+        wwn=member.wwn or answer.wwn,
+        model=member.model or answer.model,
+        size_bytes=member.size_bytes or answer.size_bytes or 0,
+    )
+
+
+def _labels(host: Host, members: List[Member]) -> Dict[str, str]:
+    """What the disk at each path was called when it last said so: one that hangs keeps its name."""
+    before = host.state.remembered("smart/labels")
+    known = {member.label: member.serial for member in members if member.serial and not member.skip}
+    here = {member.label for member in members}
+    kept = {label: name for label, name in before.items() if label in here} if isinstance(before, dict) else {}
+    labels = {**kept, **known}
+    host.state.remember("smart/labels", labels or None)
+    return labels
+
+
+def _once_each(members: List[Member], labels: Dict[str, str]) -> Dict[str, Member]:
+    once: Dict[str, Member] = {}
+    names: Set[str] = set()
+    for member in members:
+        short = member.label.replace("/dev/", "", 1)
+        key = short if member.skip else member.serial or member.wwn or labels.get(member.label) or short
+        wwn = smartctl.plain_wwn(member.wwn)
+        other = once.get(key)
+        if (wwn and wwn in names) or (other and (not other.model or not member.model or _alike(other, member))):
+            continue
+        once[f"{key} {short}" if other else key] = member
+        names.update({wwn} - {""})
+    return once
+
+
+def _alike(one: Member, other: Member) -> bool:
+    """Two paths to one disk: its model is told in full by one way and shortened by another."""
+    first, second = sorted((re.sub(r"\W", "", part.model).upper() for part in (one, other)), key=len)
+    return first in second
+
+
+class Lost(NamedTuple):
+    """A disk that should be here. certain: it is gone; else only `why` it could not be seen is known."""
+
+    certain: bool
+    why: str
+
+
+@shared
+def lost(host: Host, forget_days: float) -> Dict[str, Lost]:
+    """The disks that the inventory names, or where it names none those of earlier runs, that are not to be seen.
+
+    A disk of an earlier run is let go when a new one of its slot or at least its size came in: it was replaced.
+    """
+    present = {key: member for key, member in found(host).items() if not member.skip}
+    memory = _memory(host)
+    gone = {key: seen for key, seen in memory.items() if key not in present}
+    if host.expected.disks:
+        names = [name for name in host.expected.disks if not any(_is(name, member) for member in present.values())]
+        missing = {name: gone.get(name) for name in names}
+    else:
+        fresh = [member for key, member in present.items() if key not in memory and (member.serial or member.wwn)]
+        young = {key: seen for key, seen in gone.items() if host.now() - seen.at < forget_days * smartctl.DAY_S}
+        missing = dict(_not_replaced(young, fresh))
+    unnamed = [key for key, member in present.items() if not (member.serial or member.wwn) and key not in memory]
+    said = {key: _lost(host, key, seen, unnamed) for key, seen in missing.items()}
+    kept = {key: seen for key, seen in missing.items() if seen}
+    here = {
+        key: Seen(host.now(), m.label, m.model, m.slot, m.size_bytes)
+        for key, m in present.items()
+        if key not in unnamed
+    }
+    host.state.remember("smart/disks", {key: list(seen) for key, seen in {**kept, **here}.items()})
+    return said
+
+
+class Seen(NamedTuple):
+    """A disk as an earlier run saw it."""
+
+    at: float
+    label: str
+    model: str
+    slot: str
+    size_bytes: int
+
+
+def _memory(host: Host) -> Dict[str, Seen]:
+    noted = host.state.remembered("smart/disks")
+    return {key: Seen(*row) for key, row in noted.items()} if isinstance(noted, dict) else {}
+
+
+def _not_replaced(gone: Dict[str, Seen], fresh: List[Member]) -> Iterator[Tuple[str, Optional[Seen]]]:
+    """The disks that no new one stands in for; one new disk replaces one old."""
+    left = list(fresh)
+    for key, seen in gone.items():
+        same_slot = [new for new in left if new.slot and new.slot == seen.slot]
+        as_large = [new for new in left if new.size_bytes >= seen.size_bytes]
+        stand_in = next(iter(same_slot + as_large), None)
+        if stand_in is None:
+            yield key, seen
+        else:
+            left.remove(stand_in)
+
+
+def _lost(host: Host, name: str, seen: Optional[Seen], unnamed: List[str]) -> Lost:
+    what = (
+        f"{seen.label} {seen.model} (serial {name}" + (f", slot {seen.slot})" if seen.slot else ")") if seen else name
+    )
+    problem = scan_problem(host)
+    if problem and (seen is None or " " in seen.label):
+        return Lost(False, f"{what} is not to be seen, and the disks behind RAID cards cannot be listed: {problem}")
+    if unnamed and seen is None:
+        return Lost(False, f"{what} is not to be seen, unless it is one that does not answer: {', '.join(unnamed)}")
+    since = f"last seen {stamp(seen.at)}" if seen else "the inventory names it and no run has seen it"
+    return Lost(True, f"{what} vanished, {since}")
+
+
+def stamp(at: float) -> str:
+    """Seconds since the epoch as 2026-11-18T03:12Z."""
+    return time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(at))
