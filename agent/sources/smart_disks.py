@@ -223,16 +223,18 @@ def _once_each(members: List[Member], labels: Dict[str, str]) -> Dict[str, Membe
         key = short if member.skip else member.serial or member.wwn or labels.get(member.label) or short
         wwn = smartctl.plain_wwn(member.wwn)
         other = once.get(key)
-        if (wwn and wwn in names) or (other and (not other.model or not member.model or _alike(other, member))):
+        if (wwn and wwn in names) or (other and _same(other, member)):
             continue
         once[f"{key} {short}" if other else key] = member
         names.update({wwn} - {""})
     return once
 
 
-def _alike(one: Member, other: Member) -> bool:
-    """Two paths to one disk: its model is told in full by one way and shortened by another."""
-    first, second = sorted((re.sub(r"\W", "", part.model).upper() for part in (one, other)), key=len)
+def _same(one: Member, other: Member) -> bool:
+    """Whether two paths with one serial lead to one disk: not two numbers of one card, and not two models."""
+    if one.kind and other.kind and one.path == other.path:
+        return False
+    first, second = sorted((re.sub(r"\W", "", member.model).upper() for member in (one, other)), key=len)
     return first in second
 
 
@@ -283,7 +285,8 @@ class Seen(NamedTuple):
 
 def _memory(host: Host) -> Dict[str, Seen]:
     noted = host.state.remembered("smart/disks")
-    return {key: Seen(*row) for key, row in noted.items()} if isinstance(noted, dict) else {}
+    rows = noted.items() if isinstance(noted, dict) else ()
+    return {key: Seen(*row) for key, row in rows if isinstance(row, list) and len(row) == len(Seen._fields)}
 
 
 def _not_replaced(gone: Dict[str, Seen], fresh: List[Member]) -> Iterator[Tuple[str, Optional[Seen]]]:
