@@ -390,7 +390,13 @@ def _disk(host: Host, name: str, udev: Mapping[str, str]) -> Disk:
         name=name,
         kind=kind,
         model=udev.get("ID_MODEL", "").replace("_", " ").strip() or _sysfs(host, f"{device}/model"),
-        serial=udev.get("ID_SERIAL_SHORT") or udev.get("SCSI_IDENT_SERIAL") or _sysfs(host, f"{device}/serial"),
+        # Of a SAS disk ID_SERIAL_SHORT is the worldwide name; what is printed on its label is the SCSI serial.
+        serial=(
+            udev.get("ID_SCSI_SERIAL")
+            or udev.get("ID_SERIAL_SHORT")
+            or udev.get("SCSI_IDENT_SERIAL")
+            or _sysfs(host, f"{device}/serial")
+        ),
         wwn=(
             udev.get("ID_WWN_WITH_EXTENSION")
             or udev.get("ID_WWN")

@@ -1,8 +1,9 @@
 """Which physical disks the machine has, each once: from udev, from `smartctl --scan`, and by probing HPE cards.
 
 A disk is known by its serial. Where udev knows it (SATA, SAS, NVMe) nothing is read to find it; behind a RAID card
-only the disk itself can tell, so those are read here, all at once, and the answer is kept for the check. A disk that
-gives none is known by what it was called in an earlier run, else by its path, such as "/dev/bus/0 megaraid,3".
+only the disk itself can tell, so those are read here, all at once, and the answer is kept for the check. One that
+gives no answer (within 3 s if an earlier run knows it, else in full time) keeps its old name, or goes by its path,
+such as "bus/0 megaraid,3": a disk that hangs costs its own item, and the others are told of all the same.
 A JBOD disk of a MegaRAID card is seen twice, as /dev/sdX and as megaraid,N: its SCSI address 0:channel:N says so
 without asking (the driver uses channel * 128 + id as device id), and else its serial does.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Container, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from agent.host import CannotTell, Disk, Host, NotApplicable, Stuck, shared
 from agent.sources import smartctl
@@ -23,6 +24,9 @@ PROBED_AT_ONCE = 8
 MOST_PROBED = 64
 MEGARAID_CHANNEL_SIZE = 128
 FIRST_VOLUME_CHANNEL = 2
+
+# How long a disk that an earlier run knows may keep the others from being told of.
+HASTE_S = 3.0
 
 # "3:0:8:0", the last part of where /sys/block/sda/device points
 ADDRESS = re.compile(r"(\d+):(\d+):(\d+):\d+$")
@@ -155,24 +159,28 @@ def _hpe_cards(host: Host) -> List[str]:
         return []
 
 
-def read_all(host: Host, members: Iterable[Member]) -> Dict[str, object]:
-    """Facts, or the exception, by label. All at once, so that the slowest disk sets the time, and never for ever."""
+def read_all(host: Host, members: Iterable[Member], in_haste: Container[str] = ()) -> Dict[str, object]:
+    """Facts, or the exception, by label. All at once, so that the slowest disk sets the time, and never for ever.
+
+    A disk in haste is waited for only briefly; its reading goes on, for `smartctl.read` to pick up.
+    """
     answers: Dict[str, object] = {}
 
     def ask(member: Member) -> None:
         try:
             answers[member.label] = smartctl.read(host, member.path, member.kind)
-        except (CannotTell, NotApplicable) as error:
+        except Exception as error:  # the check meets it again when it looks at this disk
             answers[member.label] = error
 
     threads = [threading.Thread(target=ask, args=(member,), daemon=True, name=member.label) for member in members]
+    start = time.monotonic()
     for thread in threads:
         thread.start()
-    end = time.monotonic() + SMARTCTL_DEADLINE_S + 1
     for thread in threads:
-        thread.join(max(end - time.monotonic(), 0))
-        answers.setdefault(thread.name, Stuck(f"smartctl of {thread.name}", SMARTCTL_DEADLINE_S))
-    return answers
+        patience = HASTE_S if thread.name in in_haste else SMARTCTL_DEADLINE_S + 1
+        thread.join(max(start + patience - time.monotonic(), 0))
+        answers.setdefault(thread.name, Stuck(f"smartctl of {thread.name}", patience))
+    return dict(answers)
 
 
 @shared
@@ -183,7 +191,8 @@ def found(host: Host) -> Dict[str, Member]:
     """
     members = listed(host)
     all_named = all(any(_is(name, member) for member in members) for name in host.expected.disks)
-    answers = read_all(host, [m for m in members if not m.skip and not (all_named and (m.serial or m.wwn))])
+    unread = [m for m in members if not m.skip and not (all_named and (m.serial or m.wwn))]
+    answers = read_all(host, unread, in_haste=_labels_before(host))
     told = [_told(member, answers.get(member.label)) for member in members]
     return _once_each(told, _labels(host, told))
 
@@ -206,13 +215,18 @@ def _told(member: Member, answer: object) -> Member:
 
 def _labels(host: Host, members: List[Member]) -> Dict[str, str]:
     """What the disk at each path was called when it last said so: one that hangs keeps its name."""
-    before = host.state.remembered("smart/labels")
     known = {member.label: member.serial for member in members if member.serial and not member.skip}
     here = {member.label for member in members}
-    kept = {label: name for label, name in before.items() if label in here} if isinstance(before, dict) else {}
+    kept = {label: name for label, name in _labels_before(host).items() if label in here}
     labels = {**kept, **known}
     host.state.remember("smart/labels", labels or None)
     return labels
+
+
+def _labels_before(host: Host) -> Dict[str, str]:
+    before = host.state.remembered("smart/labels")
+    rows = before.items() if isinstance(before, dict) else ()
+    return {label: name for label, name in rows if isinstance(name, str)}
 
 
 def _once_each(members: List[Member], labels: Dict[str, str]) -> Dict[str, Member]:

@@ -72,8 +72,8 @@ def parse_scan_text(printed: str) -> Tuple[Tuple[str, str], ...]:
 
 
 @shared
-def read(host: Host, path: str, kind: str = "") -> Facts:
-    """The facts of the disk at `path` (/dev/sdb, or /dev/bus/0 with kind megaraid,3), with growth and place.
+def read(host: Host, path: str, kind: str) -> Facts:
+    """The facts of the disk at `path` (/dev/sdb with no kind, or /dev/bus/0 with kind megaraid,3), with growth and place.
 
     CannotTell with the reason: no root, no smartctl, asleep, no answer, odd output. NotApplicable: a virtual disk.
     """
@@ -90,7 +90,7 @@ def read(host: Host, path: str, kind: str = "") -> Facts:
 def smart_facts_of(host: Host, kernel_name: str) -> Optional[Facts]:
     """The facts of a whole disk such as sdc or nvme0n1; None where they cannot be had."""
     try:
-        return read(host, f"/dev/{kernel_name}")
+        return read(host, f"/dev/{kernel_name}", "")
     except (CannotTell, NotApplicable):
         return None
 
