@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, TypeVar
 
 from agent.expected import Expected
@@ -281,3 +282,26 @@ def shared(ask: Callable[..., Value]) -> Callable[..., Value]:
         return host.once((ask.__module__, ask.__qualname__, *arguments), lambda: ask(host, *arguments))
 
     return answer
+
+
+def together(asks: Mapping[str, Callable[[], Any]], patience_s: Mapping[str, float]) -> Dict[str, Any]:
+    """The answers, or the exceptions, of several questions asked at once; the slowest sets the time.
+
+    One that does not answer within its patience is Stuck and left behind: its thread is a daemon that nobody joins.
+    """
+    answers: Dict[str, Any] = {}
+
+    def work(name: str, ask: Callable[[], Any]) -> None:
+        try:
+            answers[name] = ask()
+        except Exception as error:  # handed to the caller as the answer
+            answers[name] = error
+
+    threads = [threading.Thread(target=work, args=row, daemon=True, name=row[0]) for row in asks.items()]
+    start = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(start + patience_s[thread.name] - time.monotonic(), 0))
+        answers.setdefault(thread.name, Stuck(thread.name, patience_s[thread.name]))
+    return dict(answers)

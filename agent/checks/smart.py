@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Sequence
 
 from agent.host import CannotTell, Host, NoPermission, NotApplicable, ToolMissing
-from agent.sources import disk_rules, smart_disks, smartctl
+from agent.sources import disk_rules, lost_disks, smart_disks, smartctl
 from agent.sources.smart_report import Facts
 from agent.status import Verdict, combine, critical
 
@@ -46,10 +46,8 @@ def find(host: Host) -> Sequence[str]:
     return items + [SCAN_ITEM] if problem and not isinstance(problem, (ToolMissing, NoPermission)) else items
 
 
-def _lost(host: Host) -> Dict[str, smart_disks.Lost]:
-    return smart_disks.lost(
-        host, float(host.expected.limits.get("smart", {}).get("forget_days", LIMITS["forget_days"]))
-    )
+def _lost(host: Host) -> Dict[str, lost_disks.Lost]:
+    return lost_disks.lost(host, float(host.expected.limits.get("smart", {}).get("forget_days", LIMITS["forget_days"])))
 
 
 def look(host: Host, item: str) -> Facts:

@@ -10,12 +10,11 @@ without asking (the driver uses channel * 128 + id as device id), and else its s
 
 from __future__ import annotations
 
+import functools
 import re
-import threading
-import time
-from typing import Container, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Container, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
-from agent.host import CannotTell, Disk, Host, NotApplicable, Stuck, shared
+from agent.host import CannotTell, Disk, Host, NotApplicable, Stuck, shared, together
 from agent.sources import smartctl
 from agent.sources.smart_report import Facts
 from agent.sources.smartctl import RAID_VOLUME, SMARTCTL_DEADLINE_S
@@ -160,27 +159,12 @@ def _hpe_cards(host: Host) -> List[str]:
 
 
 def read_all(host: Host, members: Iterable[Member], in_haste: Container[str] = ()) -> Dict[str, object]:
-    """Facts, or the exception, by label. All at once, so that the slowest disk sets the time, and never for ever.
+    """Facts, or the exception, by label, all asked at once.
 
     A disk in haste is waited for only briefly; its reading goes on, for `smartctl.read` to pick up.
     """
-    answers: Dict[str, object] = {}
-
-    def ask(member: Member) -> None:
-        try:
-            answers[member.label] = smartctl.read(host, member.path, member.kind)
-        except Exception as error:  # the check meets it again when it looks at this disk
-            answers[member.label] = error
-
-    threads = [threading.Thread(target=ask, args=(member,), daemon=True, name=member.label) for member in members]
-    start = time.monotonic()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        patience = HASTE_S if thread.name in in_haste else SMARTCTL_DEADLINE_S + 1
-        thread.join(max(start + patience - time.monotonic(), 0))
-        answers.setdefault(thread.name, Stuck(f"smartctl of {thread.name}", patience))
-    return dict(answers)
+    asks = {member.label: functools.partial(smartctl.read, host, member.path, member.kind) for member in members}
+    return together(asks, {label: HASTE_S if label in in_haste else SMARTCTL_DEADLINE_S + 1 for label in asks})
 
 
 @shared
@@ -190,14 +174,14 @@ def found(host: Host) -> Dict[str, Member]:
     Reads the disks whose serial only they know, and all of them when the inventory names one that udev does not.
     """
     members = listed(host)
-    all_named = all(any(_is(name, member) for member in members) for name in host.expected.disks)
+    all_named = all(any(is_named(name, member) for member in members) for name in host.expected.disks)
     unread = [m for m in members if not m.skip and not (all_named and (m.serial or m.wwn))]
     answers = read_all(host, unread, in_haste=_labels_before(host))
     told = [_told(member, answers.get(member.label)) for member in members]
     return _once_each(told, _labels(host, told))
 
 
-def _is(name: str, member: Member) -> bool:
+def is_named(name: str, member: Member) -> bool:
     return smartctl.same_disk(name, member.serial, member.wwn)
 
 
@@ -250,85 +234,3 @@ def _same(one: Member, other: Member) -> bool:
         return False
     first, second = sorted((re.sub(r"\W", "", member.model).upper() for member in (one, other)), key=len)
     return first in second
-
-
-class Lost(NamedTuple):
-    """A disk that should be here. certain: it is gone; else only `why` it could not be seen is known."""
-
-    certain: bool
-    why: str
-
-
-@shared
-def lost(host: Host, forget_days: float) -> Dict[str, Lost]:
-    """The disks that the inventory names, or where it names none those of earlier runs, that are not to be seen.
-
-    A disk of an earlier run is let go when a new one of its slot or at least its size came in: it was replaced.
-    """
-    present = {key: member for key, member in found(host).items() if not member.skip}
-    memory = _memory(host)
-    gone = {key: seen for key, seen in memory.items() if key not in present}
-    if host.expected.disks:
-        names = [name for name in host.expected.disks if not any(_is(name, member) for member in present.values())]
-        missing = {name: gone.get(name) for name in names}
-    else:
-        fresh = [member for key, member in present.items() if key not in memory and (member.serial or member.wwn)]
-        young = {key: seen for key, seen in gone.items() if host.now() - seen.at < forget_days * smartctl.DAY_S}
-        missing = dict(_not_replaced(young, fresh))
-    unnamed = [key for key, member in present.items() if not (member.serial or member.wwn) and key not in memory]
-    said = {key: _lost(host, key, seen, unnamed) for key, seen in missing.items()}
-    kept = {key: seen for key, seen in missing.items() if seen}
-    here = {
-        key: Seen(host.now(), m.label, m.model, m.slot, m.size_bytes)
-        for key, m in present.items()
-        if key not in unnamed
-    }
-    host.state.remember("smart/disks", {key: list(seen) for key, seen in {**kept, **here}.items()})
-    return said
-
-
-class Seen(NamedTuple):
-    """A disk as an earlier run saw it."""
-
-    at: float
-    label: str
-    model: str
-    slot: str
-    size_bytes: int
-
-
-def _memory(host: Host) -> Dict[str, Seen]:
-    noted = host.state.remembered("smart/disks")
-    rows = noted.items() if isinstance(noted, dict) else ()
-    return {key: Seen(*row) for key, row in rows if isinstance(row, list) and len(row) == len(Seen._fields)}
-
-
-def _not_replaced(gone: Dict[str, Seen], fresh: List[Member]) -> Iterator[Tuple[str, Optional[Seen]]]:
-    """The disks that no new one stands in for; one new disk replaces one old."""
-    left = list(fresh)
-    for key, seen in gone.items():
-        same_slot = [new for new in left if new.slot and new.slot == seen.slot]
-        as_large = [new for new in left if new.size_bytes >= seen.size_bytes]
-        stand_in = next(iter(same_slot + as_large), None)
-        if stand_in is None:
-            yield key, seen
-        else:
-            left.remove(stand_in)
-
-
-def _lost(host: Host, name: str, seen: Optional[Seen], unnamed: List[str]) -> Lost:
-    what = (
-        f"{seen.label} {seen.model} (serial {name}" + (f", slot {seen.slot})" if seen.slot else ")") if seen else name
-    )
-    problem = scan_problem(host)
-    if problem and (seen is None or " " in seen.label):
-        return Lost(False, f"{what} is not to be seen, and the disks behind RAID cards cannot be listed: {problem}")
-    if unnamed and seen is None:
-        return Lost(False, f"{what} is not to be seen, unless it is one that does not answer: {', '.join(unnamed)}")
-    since = f"last seen {stamp(seen.at)}" if seen else "the inventory names it and no run has seen it"
-    return Lost(True, f"{what} vanished, {since}")
-
-
-def stamp(at: float) -> str:
-    """Seconds since the epoch as 2026-11-18T03:12Z."""
-    return time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(at))

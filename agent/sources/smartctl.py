@@ -12,7 +12,8 @@ from typing import Any, Dict, NamedTuple, Optional, Set, Tuple
 
 from agent.host import Answer, CannotTell, Host, NoPermission, NotApplicable, shared
 from agent.sources import block_devices
-from agent.sources.smart_report import BadReport, Facts, parse_json
+from agent.sources.smart_json import parse_json
+from agent.sources.smart_report import BadReport, Facts
 
 SMARTCTL_DEADLINE_S = 12.0
 GROWTH_DAYS = 7.0
@@ -73,7 +74,7 @@ def parse_scan_text(printed: str) -> Tuple[Tuple[str, str], ...]:
 
 @shared
 def read(host: Host, path: str, kind: str) -> Facts:
-    """The facts of the disk at `path` (/dev/sdb with no kind, or /dev/bus/0 with kind megaraid,3), with growth and place.
+    """The facts of the disk at `path` (/dev/sdb with no kind, or /dev/bus/0 and megaraid,3), with growth and place.
 
     CannotTell with the reason: no root, no smartctl, asleep, no answer, odd output. NotApplicable: a virtual disk.
     """

@@ -539,6 +539,7 @@ def test_an_old_smartctl_is_read_through_pysmart_with_one_process_a_disk() -> No
         ),
         (Answer(0, "smartctl 6.6 2017-11-05 r4594 [x]\n", ""), "printed no report"),
         (Answer(0, "\x00\x01", ""), "printed no report"),
+        (Answer(0, reports.ata_text(ata())[:1200], ""), "cut short"),
         (Stuck("smartctl -a /dev/sdb", 12.0), "no answer in 12 s"),
     ],
 )

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from agent.host import Answer, CannotTell
 from agent.sources import pysmart, smart_report
-from agent.sources.smart_report import BadReport, Facts, SelfTest, parse_json, unpacked, with_self_tests
+from agent.sources.smart_json import parse_json
+from agent.sources.smart_report import BadReport, Facts, SelfTest, unpacked, with_self_tests
 from tests.agent import smart_reports as reports
 
 # What only one of the two says: JSON has the exit status inside it, and lists it with messages.
@@ -218,6 +219,13 @@ def test_text_that_is_cut_or_spoilt_is_facts_or_unknown(text: str, data: st.Data
         assert str(error)
         return
     assert_well_typed(facts)
+
+
+@given(st.sampled_from(TEXTS), st.integers(1, 1500))
+def test_text_that_ends_in_the_middle_of_a_line_is_no_report(text: str, cut: int) -> None:
+    if text[cut - 1] != "\n":
+        with pytest.raises(BadReport):
+            from_text(text[:cut])
 
 
 @given(st.text())
