@@ -40,7 +40,7 @@ HEALTH = re.compile(r"^SMART (?:overall-health self-assessment test result|Healt
 
 
 def read(answer: Answer) -> Facts:
-    """The facts in a report that smartctl printed as text; BadReport where it is none or ends in the middle of a line."""
+    """The facts in a report that smartctl printed as text; BadReport where it is none or is cut short."""
     if answer.out and not answer.out.endswith("\n"):
         raise BadReport("smartctl's text is cut short")
     lines = as_minus_a(answer.out.splitlines())

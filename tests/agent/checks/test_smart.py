@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from typing import Any, Dict, Optional
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 from agent.checks import smart
 from agent.expected import Expected
-from agent.host import Answer, NoPermission, NotApplicable, Stuck, ToolMissing
+from agent.host import Answer, CannotTell, NoPermission, NotApplicable, Stuck, ToolMissing
+from agent.live import LiveHost
 from agent.sources import disk_rules, smartctl
 from agent.sources.smart_report import Facts
 from tests.agent import smart_reports as reports
@@ -609,6 +611,19 @@ def test_a_scan_with_odd_devices_hides_no_disk(devices: str) -> None:
     findings = by_item(run_checks(host, "smart"))
     assert findings["ZA1BC2DE"].status == "ok"
     assert not any("the check failed" in found.verdict.reason for found in findings.values())
+
+
+@pytest.mark.root
+def test_the_real_smartctl_understands_what_we_ask() -> None:
+    if shutil.which("smartctl") is None:
+        pytest.skip("package smartmontools is not installed")
+    host = LiveHost()
+    try:
+        assert smartctl.scan(host).json
+        with pytest.raises(CannotTell, match="Unable to detect device type"):
+            smartctl.read(host, "/dev/null", "")
+    finally:
+        host.close()
 
 
 def test_damaged_memory_is_no_memory() -> None:
