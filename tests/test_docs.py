@@ -1,0 +1,74 @@
+"""What the documents say is so."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import click
+import pytest
+
+from smoketests.cli import smoke
+
+ROOT = pathlib.Path(__file__).parent.parent
+MODULES = [".".join(path.relative_to(ROOT).with_suffix("").parts) for name in ("agent", "smoketests") for path in
+           (ROOT / name).rglob("*.py") if ">>> " in path.read_text()]  # fmt: skip
+
+
+def test_the_readmes_list_of_checks_is_the_list_of_checks() -> None:
+    answer = subprocess.run([sys.executable, ROOT / "scripts/readme", "--check"], capture_output=True, text=True, check=False)
+
+    assert answer.returncode == 0, answer.stderr
+
+
+@pytest.mark.parametrize("name", sorted(smoke.list_commands(click.Context(smoke))))
+def test_every_command_has_help_and_stands_in_the_readme(name: str) -> None:
+    command = smoke.get_command(click.Context(smoke), name)
+
+    assert command and command.help
+    assert f"smoke {name}" in (ROOT / "README.md").read_text()
+
+
+def test_every_file_that_the_readme_links_is_there() -> None:
+    for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text()):
+        assert (ROOT / link).exists(), link
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_in_docstrings_are_true(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(name))
+
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_nothing_needs_the_folder_beside_the_checkout() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+    if not listed:
+        pytest.skip("not a git checkout")
+    needle = "../" + "shared"
+
+    assert not [name for name in listed if needle in (ROOT / name).read_text(errors="replace")]
+
+
+@pytest.mark.skipif(not shutil.which("visudo"), reason="visudo is missing (package sudo)")
+def test_the_sudoers_snippet_parses() -> None:
+    answer = subprocess.run(["visudo", "-cf", ROOT / "packaging/fleet-smoke.sudoers"], capture_output=True, text=True, check=False)
+
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is missing (package systemd)")
+def test_the_unit_is_locked_down() -> None:
+    """`systemd-analyze security` grades from 0 (locked) to 10 (open); a root service without any of it has 9.6."""
+    unit = ROOT / "packaging/fleet-smoke-agent.service"
+    answer = subprocess.run(["systemd-analyze", "security", "--offline=true", unit], capture_output=True, text=True, check=False)
+    grade = re.search(r"exposure level[^:]*: ([\d.]+)", answer.stdout)
+
+    assert grade, answer.stdout + answer.stderr
+    assert float(grade.group(1)) < 6.0
