@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import sys
 import threading
 from typing import Iterator, List, NoReturn, Optional
@@ -40,8 +41,17 @@ def main(argv: Optional[List[str]] = None) -> int:
     if arguments.record and os.path.exists(arguments.record) and os.listdir(arguments.record):
         print(f"--record: {arguments.record} is not empty", file=sys.stderr)
         return USAGE_ERROR
+    machine = LiveHost(expected)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda got, _frame: _interrupted(machine, got))
     _watch(arguments.deadline)
-    return _run(LiveHost(expected), arguments)
+    return _run(machine, arguments)
+
+
+def _interrupted(machine: LiveHost, number: int) -> None:
+    """Told to end: nothing that we started is left running."""
+    machine.close()
+    _end(128 + number)
 
 
 def _watch(deadline_s: float) -> None:

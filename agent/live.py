@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 from agent import prober
 from agent.expected import Expected
@@ -93,9 +93,12 @@ class LiveHost(Host):
             cwd="/",
         )
         theirs.close()
+        self._running: Set[subprocess.Popen[bytes]] = set()
 
     def close(self) -> None:
-        """Let the prober end."""
+        """Let the prober end, and whatever tools are still running."""
+        for process in list(self._running):
+            _kill(process)
         self._prober.close()
 
     def now(self) -> float:
@@ -146,7 +149,11 @@ class LiveHost(Host):
             raise ToolMissing(f"{argv[0]} is not installed" + (f" (package {package})" if package else "")) from None
         except OSError as error:
             raise explain(error, argv[0]) from error
-        return _collect(process, argv, time.monotonic() + deadline_s, deadline_s)
+        self._running.add(process)
+        try:
+            return _collect(process, argv, time.monotonic() + deadline_s, deadline_s)
+        finally:
+            self._running.discard(process)
 
     def touch(self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S) -> Touched:
         ours, theirs = socket.socketpair()
@@ -313,10 +320,7 @@ def _collect(process: subprocess.Popen[bytes], argv: Tuple[str, ...], until: flo
 
 def _abandon(process: subprocess.Popen[bytes], argv: Tuple[str, ...], deadline_s: float) -> Stuck:
     where = _whereabouts(process.pid)
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except OSError as error:
-        where = where or f" ({error.strerror})"
+    _kill(process)
     # Popen would complain of, and later wait for, a child that nobody may wait for.
     process.returncode = -signal.SIGKILL
     return Stuck(" ".join(argv), deadline_s, where, process.pid)
@@ -331,6 +335,14 @@ def _whereabouts(pid: int) -> str:
             return f" (process {pid} in state {state}, {file.read() or 'no wait channel'})"
     except (OSError, IndexError):
         return ""
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a tool and its children; one in uninterruptible sleep stays, and is not waited for."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        process.poll()
 
 
 def _receive_until(connection: socket.socket, until: float) -> bytes:

@@ -21,7 +21,9 @@ MODULES = [".".join(path.relative_to(ROOT).with_suffix("").parts) for name in ("
 
 
 def test_the_readmes_list_of_checks_is_the_list_of_checks() -> None:
-    answer = subprocess.run([sys.executable, ROOT / "scripts/readme", "--check"], capture_output=True, text=True, check=False)
+    answer = subprocess.run(
+        [sys.executable, ROOT / "scripts/readme", "--check"], capture_output=True, text=True, check=False
+    )
 
     assert answer.returncode == 0, answer.stderr
 
@@ -58,7 +60,9 @@ def test_nothing_needs_the_folder_beside_the_checkout() -> None:
 
 @pytest.mark.skipif(not shutil.which("visudo"), reason="visudo is missing (package sudo)")
 def test_the_sudoers_snippet_parses() -> None:
-    answer = subprocess.run(["visudo", "-cf", ROOT / "packaging/fleet-smoke.sudoers"], capture_output=True, text=True, check=False)
+    answer = subprocess.run(
+        ["visudo", "-cf", ROOT / "packaging/fleet-smoke.sudoers"], capture_output=True, text=True, check=False
+    )
 
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
@@ -67,7 +71,9 @@ def test_the_sudoers_snippet_parses() -> None:
 def test_the_unit_is_locked_down() -> None:
     """`systemd-analyze security` grades from 0 (locked) to 10 (open); a root service without any of it has 9.6."""
     unit = ROOT / "packaging/fleet-smoke-agent.service"
-    answer = subprocess.run(["systemd-analyze", "security", "--offline=true", unit], capture_output=True, text=True, check=False)
+    answer = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", unit], capture_output=True, text=True, check=False
+    )
     grade = re.search(r"exposure level[^:]*: ([\d.]+)", answer.stdout)
 
     assert grade, answer.stdout + answer.stderr

@@ -118,5 +118,5 @@ def totals(report: Report) -> str:
     if previous:
         new = sum(f["status"] not in (OK, SKIPPED) and f["first_seen"] >= f["at"] for f in findings)
         said += f"; {new} new since {printable(str(previous))}"
-    overall = worst(finding["status"] for finding in findings)
+    overall = worst(finding["status"] for finding in findings) if findings else UNKNOWN
     return f"{printable(str(header.get('host', '')))}: {said}; exit {EXIT_CODES[overall]}"

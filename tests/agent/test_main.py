@@ -7,9 +7,11 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -91,6 +93,26 @@ def test_a_description_that_is_none_is_refused_by_field(given: str) -> None:
 @pytest.mark.parametrize("words", [["--format", "xml"], ["nonsense"], ["--deadline", "soon"]])
 def test_wrong_usage_is_unknown_never_critical(words: list[str]) -> None:
     assert agent(*words).returncode == 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_told_to_end_it_ends_and_leaves_no_tool_running(tmp_path: pathlib.Path, number: signal.Signals) -> None:
+    """A stand-in smartctl that never ends, as the first of PATH."""
+    tool = tmp_path / "smartctl"
+    tool.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
+    tool.chmod(0o755)
+    command = [sys.executable, "-m", "agent", "smart", "--state", str(tmp_path / "state")]
+    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    for _ in range(100):
+        if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip():
+            break
+        time.sleep(0.1)
+
+    process.send_signal(number)
+
+    assert process.wait(timeout=10) == 128 + number
+    time.sleep(0.2)
+    assert not os.path.exists(f"/proc/{(tmp_path / 'pid').read_text().strip()}")
 
 
 def packages_for_anyone(folder: pathlib.Path) -> None:
