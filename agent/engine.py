@@ -11,8 +11,8 @@ import time
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 import agent.checks
-from agent.host import CannotTell, Host, NotApplicable
-from agent.status import OK, SKIPPED, Finding, Verdict, skipped, unknown
+from agent.host import CannotTell, Host, NotApplicable, Stuck
+from agent.status import FINE, Finding, Verdict, skipped, unknown
 
 ITEM_DEADLINE_S = 10.0
 RUN_DEADLINE_S = 60.0
@@ -155,9 +155,14 @@ class _Run:
         item = task.item or NO_ITEM
         since = self._host.state.set_stuck(task.name, item, True)
         waited = now - task.started
-        before = self._host.now() - since
-        reason = f"no answer in {waited:.0f} s" + (f", stuck for {before / 60:.0f} min" if before >= 60 else "")
-        return self._finding(task.name, item, unknown(reason), {}, waited)
+        return self._finding(
+            task.name, item, unknown(f"no answer in {waited:.0f} s{self._how_long(since)}"), {}, waited
+        )
+
+    def _how_long(self, since: float) -> str:
+        """Since when it is stuck, if that was an earlier run."""
+        before = self._host.state.now - since
+        return f", stuck for {before / 60:.0f} min" if before >= 60 else ""
 
     def _outcome(self, task: Task, outcome: Any) -> Iterator[Finding]:
         took = time.monotonic() - task.started
@@ -166,7 +171,9 @@ class _Run:
             return
         item = task.item or NO_ITEM
         verdict, facts = self._judged(task, outcome)
-        self._host.state.set_stuck(task.name, item, False)
+        since = self._host.state.set_stuck(task.name, item, isinstance(outcome, Stuck))
+        if isinstance(outcome, Stuck):
+            verdict = unknown(f"{verdict.reason}{self._how_long(since)}")
         yield self._finding(task.name, item, verdict, facts, took)
 
     def _found(self, task: Task, items: List[str]) -> Iterator[Finding]:
@@ -192,7 +199,7 @@ class _Run:
             return unknown(f"the check failed: {_words(error)}"), {}
 
     def _finding(self, name: str, item: str, verdict: Verdict, facts: Mapping[str, Any], took_s: float) -> Finding:
-        in_trouble = verdict.status not in (OK, SKIPPED)
+        in_trouble = verdict.status not in FINE
         since = self._host.state.first_seen(name, item, in_trouble)
         return Finding(name, item, verdict, facts, round(took_s * 1000), since)
 

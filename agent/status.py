@@ -14,6 +14,9 @@ CRITICAL = "critical"
 # Mildest first: the overall status of several is the last of them in this order.
 BY_SEVERITY = (SKIPPED, OK, WARNING, UNKNOWN, CRITICAL)
 
+# What nobody needs to do anything about.
+FINE = (SKIPPED, OK)
+
 # Nagios plug-in exit codes.
 EXIT_CODES = {SKIPPED: 0, OK: 0, WARNING: 1, CRITICAL: 2, UNKNOWN: 3}
 

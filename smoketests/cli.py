@@ -13,7 +13,7 @@ import click
 
 from agent import __version__, engine, report
 from agent.report import Report
-from agent.status import EXIT_CODES, OK, SKIPPED, UNKNOWN, worst
+from agent.status import EXIT_CODES, UNKNOWN, worst
 from smoketests import show
 
 # Nagios' unknown. Click's own 2 would read as critical.
@@ -150,7 +150,7 @@ def _look(
     lines, failed = _ask(arguments, deadline)
     seen = report.read(lines)
     unkept = _store(store, run_id, seen, lines) if store and lines else ""
-    click.echo(show.render(format_name, [_problems(seen) if only_problems else seen]))
+    click.echo(show.render(format_name, [seen], only_problems))
     for problem in filter(None, [*seen.bad_lines, failed, unkept]):
         click.echo(f"smoke: {problem}", err=True)
     statuses = [finding["status"] for finding in seen.findings]
@@ -178,10 +178,6 @@ def _progress(words: str) -> None:
     """A line that says that we are at work; only on a terminal, and gone afterwards."""
     if sys.stderr.isatty():
         click.echo(words, nl=False, err=True)
-
-
-def _problems(seen: Report) -> Report:
-    return seen._replace(findings=[finding for finding in seen.findings if finding["status"] not in (OK, SKIPPED)])
 
 
 def _store(store: str, run_id: str, seen: Report, lines: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from agent.report import Report
 from agent.status import EXIT_CODES, SKIPPED, worst
 
 
-def render(reports: Sequence[Report]) -> str:
+def render(reports: Sequence[Report], only_problems: bool = False) -> str:
     """https://docs.checkmk.com/latest/en/localchecks.html; a check that had nothing to look at is no service."""
     services: Dict[str, List[Mapping[str, Any]]] = {}
     for report in reports:

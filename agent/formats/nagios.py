@@ -6,13 +6,13 @@ from typing import Sequence
 
 from agent.formats.text import printable
 from agent.report import Report
-from agent.status import BY_SEVERITY, OK, SKIPPED, worst
+from agent.status import BY_SEVERITY, FINE, worst
 
 
-def render(reports: Sequence[Report]) -> str:
+def render(reports: Sequence[Report], only_problems: bool = False) -> str:
     """https://nagios-plugins.org/doc/guidelines.html: text before `|` is for people, after it for graphs."""
     findings = [finding for report in reports for finding in report.findings]
-    problems = [finding for finding in findings if finding["status"] not in (OK, SKIPPED)]
+    problems = [finding for finding in findings if finding["status"] not in FINE]
     problems.sort(key=lambda finding: BY_SEVERITY.index(finding["status"]), reverse=True)
     counts = {status: sum(finding["status"] == status for finding in findings) for status in reversed(BY_SEVERITY)}
     first = problems[0]["reason"] if problems else "no problem found"

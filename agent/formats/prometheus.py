@@ -16,7 +16,7 @@ HELP = (
 )
 
 
-def render(reports: Sequence[Report]) -> str:
+def render(reports: Sequence[Report], only_problems: bool = False) -> str:
     """https://prometheus.io/docs/instrumenting/exposition_formats/"""
     samples = sorted(sample for report in reports for sample in _samples(report.findings))
     lines: List[str] = []

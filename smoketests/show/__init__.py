@@ -1,4 +1,7 @@
-"""Reports as text, one file per format. Compute nothing; every format is `render(reports) -> str`."""
+"""Reports as text, one file per format. Compute nothing; every format is `render(reports, only_problems) -> str`.
+
+What only_problems leaves out of the rows still counts in the totals.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,6 @@ FORMATS = {
 }
 
 
-def render(name: str, reports: Sequence[Report]) -> str:
-    text: str = importlib.import_module(FORMATS[name]).render(reports)
+def render(name: str, reports: Sequence[Report], only_problems: bool = False) -> str:
+    text: str = importlib.import_module(FORMATS[name]).render(reports, only_problems)
     return text

@@ -11,20 +11,20 @@ from xml.etree import ElementTree
 
 from agent.formats.text import printable
 from agent.report import Report
-from agent.status import CRITICAL, SKIPPED, UNKNOWN, WARNING
+from agent.status import CRITICAL, FINE, SKIPPED, UNKNOWN, WARNING
 
 OUTCOMES = {CRITICAL: "failure", WARNING: "failure", UNKNOWN: "error", SKIPPED: "skipped"}
 
 
-def render(reports: Sequence[Report]) -> str:
+def render(reports: Sequence[Report], only_problems: bool = False) -> str:
     root = ElementTree.Element("testsuites", name="smoke")
     for report in reports:
-        root.append(_suite(report))
+        root.append(_suite(report, only_problems))
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode")
 
 
-def _suite(report: Report) -> ElementTree.Element:
+def _suite(report: Report, only_problems: bool) -> ElementTree.Element:
     outcomes = [OUTCOMES.get(finding["status"], "") for finding in report.findings]
     suite = ElementTree.Element(
         "testsuite",
@@ -36,7 +36,7 @@ def _suite(report: Report) -> ElementTree.Element:
         skipped=str(outcomes.count("skipped")),
         time=f"{sum(finding['duration_ms'] for finding in report.findings) / 1000:.3f}",
     )
-    suite.extend(_case(finding) for finding in report.findings)
+    suite.extend(_case(f) for f in report.findings if not only_problems or f["status"] not in FINE)
     return suite
 
 

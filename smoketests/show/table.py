@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.formats.text import printable
 from agent.report import Report
-from agent.status import BY_SEVERITY, CRITICAL, EXIT_CODES, OK, SKIPPED, UNKNOWN, WARNING, worst
+from agent.status import BY_SEVERITY, CRITICAL, EXIT_CODES, FINE, OK, SKIPPED, UNKNOWN, WARNING, worst
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +23,7 @@ Finding = Mapping[str, Any]
 Row = tuple[str, str, str, str]
 
 
-def render(reports: Sequence[Report]) -> str:
+def render(reports: Sequence[Report], only_problems: bool = False) -> str:
     """As wide as the terminal; colours only on one, and never against NO_COLOR."""
     from rich.console import Console
 
@@ -33,16 +33,17 @@ def render(reports: Sequence[Report]) -> str:
     if console.width < NARROWEST:
         console.width = NARROWEST
     with console.capture() as capture:
-        draw(console, reports)
+        draw(console, reports, only_problems)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
-def draw(console: Console, reports: Sequence[Report]) -> None:
+def draw(console: Console, reports: Sequence[Report], only_problems: bool = False) -> None:
     """Guesses, problems, what is well, totals."""
     for report in reports:
         for sentence in report.header.get("guessed", ()):
             console.print(printable(f"guessed {sentence}"), style="dim", markup=False)
-    console.print(_table([finding for report in reports for finding in report.findings]))
+    findings = [finding for report in reports for finding in report.findings]
+    console.print(_table([f for f in findings if not only_problems or f["status"] not in FINE]))
     for report in reports:
         console.print(f"\n{totals(report)}", markup=False, style="bold")
 
@@ -116,7 +117,7 @@ def totals(report: Report) -> str:
     said = f"{len({f['check'] for f in findings})} checks, {len(findings)} findings: {', '.join(counts)}"
     previous = header.get("previous_at")
     if previous:
-        new = sum(f["status"] not in (OK, SKIPPED) and f["first_seen"] >= f["at"] for f in findings)
+        new = sum(f["status"] not in FINE and f["first_seen"] >= f["at"] for f in findings)
         said += f"; {new} new since {printable(str(previous))}"
     overall = worst(finding["status"] for finding in findings) if findings else UNKNOWN
     return f"{printable(str(header.get('host', '')))}: {said}; exit {EXIT_CODES[overall]}"

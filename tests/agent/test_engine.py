@@ -12,7 +12,7 @@ import pytest
 
 from agent import engine
 from agent.expected import Expected
-from agent.host import CannotTell, NotApplicable
+from agent.host import CannotTell, NotApplicable, Stuck
 from agent.status import Finding, Verdict, ok, warning
 from tests.machine import HandmadeHost, by_item, next_run
 
@@ -207,6 +207,18 @@ def test_what_was_stuck_last_time_is_asked_last_and_alone_and_says_for_how_long(
     time.sleep(0.1)
     mended = by_item(run(monkeypatch, next_run(later), one=check))
     assert (mended["bad"].status, mended["bad"].facts["number"]) == ("ok", 1), "alone"
+
+
+def test_a_tool_that_hung_is_remembered_as_stuck_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    hangs = a_check(items="ab", look=lambda _host, item: fail(Stuck("smartctl", 8.0))() if item == "a" else Facts())
+    host = HandmadeHost()
+    run(monkeypatch, host, one=hangs)
+
+    later = next_run(host, after_s=3600)
+    findings = run(monkeypatch, later, one=hangs)
+
+    assert [finding.item for finding in findings] == ["b", "a"], "asked last"
+    assert findings[1].verdict.reason == "smartctl gave no answer in 8 s, stuck for 60 min"
 
 
 def test_first_seen_stays_while_the_trouble_lasts_and_starts_anew_after_it(monkeypatch: pytest.MonkeyPatch) -> None:

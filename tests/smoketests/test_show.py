@@ -92,6 +92,19 @@ def test_colour_on_a_terminal_unless_no_color_is_set(monkeypatch: pytest.MonkeyP
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", shown) or not no_color
 
 
+@pytest.mark.parametrize("name", ["table", "json", "junit"])
+def test_only_problems_leaves_rows_out_but_totals_are_of_the_whole(name: str) -> None:
+    shown = show.render(name, [report(*EVERY_STATUS)], only_problems=True)
+
+    assert "it is ok" not in shown and "it is skipped" not in shown
+    assert {"table": "5 findings", "json": '"ok": 1', "junit": 'tests="5"'}[name] in shown
+
+
+def test_a_report_without_any_finding_is_unknown_never_ok() -> None:
+    assert table.totals(report()).endswith("exit 3")
+    assert json.loads(show.render("json", [report()]))["summary"]["exit_code"] == 3
+
+
 def test_guesses_are_said() -> None:
     assert "guessed role: broker" in show.render(
         "table", [report(finding(), guessed=["role: broker (its process runs)"])]
