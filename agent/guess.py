@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from agent.expected import Expected, ExpectedMount
 from agent.host import CannotTell, Host
@@ -11,11 +11,8 @@ from agent.sources import kafka, mount_table
 DATA_FILE_SYSTEMS = ("ext4", "xfs", "btrfs", "ext3")
 
 
-REMEMBER_DAYS = 7
-
-
 class _Seen(NamedTuple):
-    """What the running processes, or those of an earlier run, say of this machine."""
+    """What the running processes, and those of an earlier run, say of this machine."""
 
     roles: Tuple[str, ...]
     mounts: Tuple[str, ...]
@@ -43,34 +40,55 @@ def guess(host: Host) -> Expected:
 def _seen(host: Host) -> _Seen:
     """A broker that runs tells its own story; one that ran a few days ago is remembered, so that its loss is seen."""
     try:
-        services = kafka.services(host)
+        known = kafka.roster(host)
     except CannotTell as error:
         return _Seen((), (), (), str(error))
-    if services:
-        seen = _Seen(
-            tuple(sorted({service.role for service in services})),
-            _log_dir_mounts(host, services),
-            tuple(sorted({port for service in services for port in _ports(service)})),
-            "from the running process and its configuration",
-        )
-        host.state.remember("guess", [host.now(), seen.roles, seen.mounts, seen.ports])
-        return seen
-    remembered = host.state.remembered("guess")
-    if remembered and host.now() - remembered[0] < REMEMBER_DAYS * 86400:
-        at, roles, mounts, ports = remembered
-        hours = (host.now() - at) / 3600
-        return _Seen(tuple(roles), tuple(mounts), tuple(ports), f"seen {hours:.0f} h ago, not running now")
-    return _Seen((), _named_kafka(host), (), "no Kafka or ZooKeeper process")
+    mounts = _log_dir_mounts(host, known)
+    if not known:
+        return _Seen((), mounts or _named_kafka(host), (), "no Kafka or ZooKeeper process")
+    return _Seen(
+        tuple(sorted({row.role for row in known})),
+        mounts,
+        tuple(sorted({port for row in known for port in row.ports})),
+        _why(host, known),
+    )
 
 
-def _log_dir_mounts(host: Host, services: Sequence[kafka.Service]) -> Tuple[str, ...]:
-    """The mounts that hold the brokers' log dirs."""
-    log_dirs = [path for service in services if service.role == "broker" for path in kafka.log_dirs(service.config)]
+def _why(host: Host, known: Sequence[kafka.Known]) -> str:
+    gone = [row for row in known if not row.service]
+    if not gone:
+        return "from the running process and its configuration"
+    return ", ".join(f"{row.item} seen {(host.now() - row.seen_at) / 3600:.0f} h ago, not running now" for row in gone)
+
+
+def _log_dir_mounts(host: Host, known: Sequence[kafka.Known]) -> Tuple[str, ...]:
+    """The mounts that hold the brokers' log dirs, or held them in the last days: a lost mount is still expected."""
+    before = _remembered_mounts(host)
+    brokers = [row.service for row in known if row.service and row.role == "broker" and row.service.config]
+    if not brokers:
+        return tuple(dict.fromkeys(mount for mount, _at in before.values()))
+    now: Dict[str, Tuple[str, float]] = {}
+    for path in (path for broker in brokers for path in kafka.log_dirs(broker.config)):
+        held = before.get(path, ("", 0.0))
+        mount = _mount_of(host, path)
+        now[path] = (mount, host.now()) if len(mount) >= len(held[0]) else held
+    host.state.remember("guess.mounts", now)
+    return tuple(dict.fromkeys(mount for mount, _at in now.values() if mount))
+
+
+def _remembered_mounts(host: Host) -> Dict[str, Tuple[str, float]]:
+    """Log dir -> its mount and when that was last seen."""
+    rows = host.state.remembered("guess.mounts") or {}
+    oldest = host.now() - kafka.REMEMBER_DAYS * 86400
+    return {path: (mount, at) for path, (mount, at) in rows.items() if at >= oldest}
+
+
+def _mount_of(host: Host, path: str) -> str:
     try:
-        holding = [mount_table.mount_of(host, path) for path in log_dirs]
+        mount = mount_table.mount_of(host, path)
     except CannotTell:
-        return ()
-    return tuple(dict.fromkeys(mount.path for mount in holding if mount))
+        return ""
+    return mount.path if mount else ""
 
 
 def _named_kafka(host: Host) -> Tuple[str, ...]:
@@ -81,13 +99,3 @@ def _named_kafka(host: Host) -> Tuple[str, ...]:
         return ()
     named = (mount.path for mount in mounts if "kafka" in mount.path and mount.fstype in DATA_FILE_SYSTEMS)
     return tuple(dict.fromkeys(named))
-
-
-def _ports(service: kafka.Service) -> List[int]:
-    """Ports in `listeners=PLAINTEXT://:9092,…` or ZooKeeper's `clientPort=2181`."""
-    if service.role == "zookeeper":
-        given = service.config.get("clientPort", "2181")
-    else:
-        given = service.config.get("listeners", "PLAINTEXT://:9092")
-    ports = [part.rpartition(":")[2].strip() for part in given.split(",")]
-    return [int(port) for port in ports if port.isdigit()]

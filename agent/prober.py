@@ -14,7 +14,7 @@ import signal
 import socket
 import stat
 import sys
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Tuple
 
 MAX_BYTES = 8 << 20
 PID_BYTES = 4
@@ -82,6 +82,62 @@ def touch_read(path: str) -> Dict[str, Any]:
         return {"text": file.read(MAX_BYTES).decode("utf-8", "replace")}
 
 
+def touch_link(path: str) -> Dict[str, Any]:
+    """Where one link points, such as /proc/<pid>/fd/2, without touching what it points at."""
+    return {"target": os.readlink(path)}
+
+
+def touch_search(path: str, offset: int, inode: int, limit: int, needle: str) -> Dict[str, Any]:
+    """The lines with `needle`, and the line before each, in what was appended to a log since `offset` of file `inode`.
+
+    At most the last `limit` bytes of each file are searched. Where the log was rotated since, the files that it was
+    renamed to come first, oldest first.
+    """
+    with open(path, "rb") as log:
+        seen = os.fstat(log.fileno())
+        parts = [_matches(old, start, limit, needle) for old, start in _rotated(path, seen, offset, inode)]
+        start = offset if seen.st_ino == inode and offset <= seen.st_size else 0
+        skipped = max(seen.st_size - start - limit, 0)
+        log.seek(start + skipped)
+        data = log.read(limit)
+    end = log_end(start + skipped, data)
+    parts.append(_lines_with(data[: end - start - skipped], needle))
+    return {"inode": seen.st_ino, "end": end, "skipped_bytes": skipped, "text": "".join(parts)[-MAX_BYTES:]}
+
+
+def _rotated(path: str, seen: os.stat_result, offset: int, inode: int) -> List[Tuple[str, int]]:
+    """What a log was renamed to since (`server.log.2026-11-20-10`, `kafka.err.1`), and where to read on in each."""
+    if not inode or seen.st_ino == inode:
+        return []
+    folder, name = os.path.split(path)
+    entries = [entry for entry in os.scandir(folder or "/") if entry.name.startswith(f"{name}.") and entry.is_file()]
+    old = next((entry.stat() for entry in entries if entry.inode() == inode), None)
+    if old is None:
+        return []
+    later = [entry for entry in entries if entry.inode() == inode or entry.stat().st_mtime > old.st_mtime]
+    later.sort(key=lambda entry: entry.stat().st_mtime)
+    return [(entry.path, offset if entry.inode() == inode else 0) for entry in later]
+
+
+def _matches(path: str, start: int, limit: int, needle: str) -> str:
+    with open(path, "rb") as log:
+        log.seek(max(start, os.fstat(log.fileno()).st_size - limit))
+        return _lines_with(log.read(limit), needle)
+
+
+def _lines_with(data: bytes, needle: str) -> str:
+    """Each line with `needle` and the line before it, every line once."""
+    found: List[bytes] = []
+    at, after = data.find(needle.encode()), 0
+    while at >= 0:
+        line = data.rfind(b"\n", 0, at) + 1
+        first = data.rfind(b"\n", 0, max(line - 1, 0)) + 1
+        end = data.find(b"\n", at) + 1 or len(data)
+        found.append(data[max(first, after) : end])
+        at, after = data.find(needle.encode(), end), end
+    return b"".join(found).decode("utf-8", "replace")
+
+
 def touch_replace(path: str, text: str, mode: int = 0o600) -> Dict[str, Any]:
     """Write aside, sync, rename: the file is the old one or the new one, never half of either."""
     folder = os.path.dirname(path)
@@ -108,6 +164,8 @@ TOUCHES: Dict[str, Callable[..., Dict[str, Any]]] = {
     "write": touch_write,
     "tail": touch_tail,
     "read": touch_read,
+    "link": touch_link,
+    "search": touch_search,
     "replace": touch_replace,
 }
 
