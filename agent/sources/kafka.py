@@ -90,6 +90,14 @@ def roster(host: Host) -> List[Known]:
     return _named(rows)
 
 
+def items(host: Host, *roles: str) -> List[str]:
+    """The items of the servers of these roles or of any; where processes cannot be listed, the expected roles."""
+    try:
+        return [row.item for row in roster(host) if not roles or row.role in roles]
+    except CannotTell:
+        return [role for role in host.expected.roles if not roles or role in roles]
+
+
 def running(host: Host, *roles: str) -> Dict[str, Service]:
     """The servers that run now, of these roles or of any, by the name of their item."""
     known = {row.item: row.service for row in roster(host) if not roles or row.role in roles}

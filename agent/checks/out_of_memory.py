@@ -1,0 +1,211 @@
+"""Did the broker, or the machine, run out of memory?
+
+Item of each server: java.lang.OutOfMemoryError in its logs (server.log, kafka.err, its standard output and error, its
+systemd journal) since the last run. Item kernel: processes that the kernel killed for lack of memory.
+Warning: the kernel killed another process, or one that its log does not name.
+Critical: an OutOfMemoryError of the broker or ZooKeeper (it must be restarted: what it does from there is undefined),
+or the kernel killed it.
+Unknown: none of its logs can be read, or more was written since the last run than can be searched.
+Ok again: 24 hours after the last one, or after a reboot. Each is told once; of a log seen first, only what is dated
+within those 24 hours and this boot.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+
+from agent.host import CannotTell, Host, Missing
+from agent.sources import kafka, kafka_logs, kernel_log, oom_lines
+from agent.state import Incident
+from agent.status import Verdict, combine, critical, moment, unknown, warning
+
+LIMITS = {"clear_after_hours": 24}
+PLAYBOOK = "out-of-memory"
+SUBJECT = "out_of_memory"
+KERNEL = "kernel"
+NEEDLE = "java.lang.OutOfMemoryError"
+FIRST_BYTES, MOST_BYTES = 1 << 20, 64 << 20
+FIRST_S = 86400
+PIDS_KEPT = 20
+FILES_KEPT = 16
+
+# oom_kill 3
+OOM_KILL_COUNTER = re.compile(r"^oom_kill (\d{1,19})$", re.MULTILINE | re.ASCII)
+
+
+class Facts(NamedTuple):
+    """What happened: hours ago, when, of a server or of another process, what, how often. searched: the logs read."""
+
+    item: str
+    hours_ago: Tuple[float, ...]
+    at: Tuple[str, ...]
+    of_server: Tuple[bool, ...]
+    what: Tuple[str, ...]
+    times: Tuple[int, ...]
+    searched: Tuple[str, ...]
+    not_read: Tuple[str, ...]
+
+
+def find(host: Host) -> Sequence[str]:
+    return [KERNEL] if not host.expected.roles else [KERNEL, *kafka.items(host)]
+
+
+def look(host: Host, item: str) -> Facts:
+    searched: List[str] = []
+    not_read: List[str] = []
+    if item == KERNEL:
+        searched = _look_at_kernel(host)
+    else:
+        searched, not_read = _look_at_logs(host, item)
+    incidents = host.state.incidents(SUBJECT, item)
+    return Facts(
+        item=item,
+        hours_ago=tuple(round((host.now() - incident.at) / 3600, 2) for incident in incidents),
+        at=tuple(moment(incident.at) for incident in incidents),
+        of_server=tuple(incident.kind == "server" for incident in incidents),
+        what=tuple(incident.text for incident in incidents),
+        times=tuple(incident.times for incident in incidents),
+        searched=tuple(searched),
+        not_read=tuple(not_read),
+    )
+
+
+def _look_at_kernel(host: Host) -> List[str]:
+    """Lines name the killed process; the counter also knows of those whose lines are lost."""
+    before = _kills(host)
+    problem = ""
+    try:
+        kernel_log.note_new(host, SUBJECT, _classifier(host))
+    except CannotTell as error:
+        problem = str(error)
+    counter = OOM_KILL_COUNTER.search(host.read("/proc/vmstat"))
+    if counter is None:
+        if problem:
+            raise CannotTell(problem)
+        return ["the kernel's log"]
+    counted = int(counter.group(1))
+    grown = host.state.delta(f"{SUBJECT}/oom_kill", counted)
+    if problem and counted and grown is None:
+        raise CannotTell(f"the kernel killed {counted} processes since boot, but which and when: {problem}")
+    unnamed = grown.change - (_kills(host) - before) if grown else 0
+    if unnamed > 0:
+        host.state.add_incidents(SUBJECT, KERNEL, [Incident("other", host.now(), unnamed, "a process")])
+    return ["the oom_kill counter"] if problem else ["the kernel's log", "the oom_kill counter"]
+
+
+def _kills(host: Host) -> int:
+    return sum(incident.times for incident in host.state.incidents(SUBJECT, KERNEL))
+
+
+def _classifier(host: Host) -> kernel_log.Classifier:
+    servers = _server_pids(host)
+    kafka_machine = bool(host.expected.roles)
+
+    def classify(record: kernel_log.Record) -> Iterable[Tuple[str, Incident]]:
+        killed = oom_lines.killed_process(record.text)
+        if killed is None:
+            return []
+        who = f"{killed.name} (process {killed.pid})"
+        kind = "other"
+        if str(killed.pid) in servers:
+            kind, who = "server", f"{servers[str(killed.pid)]}, {who}"
+        elif kafka_machine and killed.name == "java":
+            kind, who = "server", f"{who}, which may have been the broker"
+        return [(KERNEL, Incident(kind, record.at, 1, who))]
+
+    return classify
+
+
+def _server_pids(host: Host) -> Dict[str, str]:
+    """The processes of the servers of this boot, those of earlier runs too, by their id."""
+    earlier: Dict[str, str] = host.state.cursor(f"{SUBJECT}/pids") or {}
+    now = {str(service.process.pid): item for item, service in kafka.running(host).items()}
+    pids = dict([*earlier.items(), *now.items()][-PIDS_KEPT:])
+    host.state.set_cursor(f"{SUBJECT}/pids", pids)
+    return pids
+
+
+def _look_at_logs(host: Host, item: str) -> Tuple[List[str], List[str]]:
+    row = next(row for row in kafka.roster(host) if row.item == item)
+    remembered = host.state.remembered(f"{SUBJECT}/{item}")
+    logs = kafka_logs.Logs(*remembered) if remembered else kafka_logs.usual(row.role)
+    if row.service:
+        now = kafka_logs.logs(host, row.service)
+        logs = kafka_logs.Logs(list(dict.fromkeys([*now.files, *logs.files]))[:FILES_KEPT], now.journal or logs.journal)
+        host.state.remember(f"{SUBJECT}/{item}", logs)
+    searched: List[str] = []
+    not_read: List[str] = []
+    inodes: List[int] = []
+    for path in [*logs.files, *([f"journal:{logs.journal}"] if logs.journal else [])]:
+        try:
+            found = _search(host, path)
+        except Missing:
+            continue
+        except CannotTell as error:
+            not_read.append(str(error)[:100])
+            continue
+        if found.inode in inodes:
+            continue  # the same file by another name
+        inodes += [found.inode] if found.inode else []
+        searched.append(found.path)
+        if found.skipped_bytes:
+            not_read.append(f"{found.skipped_bytes >> 20} MB of {found.path}: more than is searched in one run")
+        _note(host, item, found)
+    if not searched and not not_read:
+        raise CannotTell(f"no log of {item} was found; looked for {', '.join(logs.files[:3])} and others")
+    return searched, not_read
+
+
+def _search(host: Host, path: str) -> kafka_logs.Search:
+    if path.startswith("journal:"):
+        return kafka_logs.search_journal(host, SUBJECT, path[len("journal:") :], NEEDLE)
+    return kafka_logs.search(host, SUBJECT, path, NEEDLE, FIRST_BYTES, MOST_BYTES)
+
+
+def _note(host: Host, item: str, found: kafka_logs.Search) -> None:
+    """One incident for each kind of error in one log. What is undated happened between the last run and this one."""
+    if not found.text:
+        return
+    now = host.now()
+    oldest = max(now - FIRST_S, now - host.uptime_s()) if found.first else (host.state.previous_at or 0.0)
+    for error in oom_lines.errors(found.text, _zone(host)):
+        if found.first and (error.at is None or error.at < oldest):
+            continue
+        at = now if error.at is None else min(max(error.at, oldest), now)
+        text = f"{error.words} in {found.path}"[:200]
+        host.state.add_incidents(SUBJECT, item, [Incident("server", at, error.times, text)])
+
+
+def _zone(host: Host) -> str:
+    """The machine's own time zone, in which Java writes; UTC where nobody tells."""
+    try:
+        return host.run("env", "-u", "TZ", "date", "+%z").out.strip()
+    except CannotTell:
+        return "+0000"
+
+
+def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
+    rows = zip(facts.hours_ago, facts.at, facts.of_server, facts.what, facts.times)
+    recent = [row for row in rows if row[0] < limits["clear_after_hours"]]
+    servers = [row for row in recent if row[2]]
+    others = [row for row in recent if not row[2]]
+    found = [unknown(f"cannot tell all of {facts.item}: {', '.join(facts.not_read)}")] if facts.not_read else []
+    if servers:
+        found.append(critical(_said(facts.item, servers), _playbook(servers[-1][3])))
+    if others:
+        found.append(warning(_said(facts.item, others), PLAYBOOK))
+    return combine(found, healthy=f"none in {', '.join(facts.searched)}")
+
+
+def _said(item: str, rows: Sequence[Tuple[float, str, bool, str, int]]) -> str:
+    times = sum(row[4] for row in rows)
+    how_often = f", {times} times in all, last at {rows[-1][1]}" if times > 1 else f" at {rows[-1][1]}"
+    if item == KERNEL:
+        return f"the kernel killed {rows[-1][3]} for lack of memory{how_often}"
+    return f"{item}: {rows[-1][3]}{how_often}"
+
+
+def _playbook(what: str) -> str:
+    """Java says "Map failed" at the limit of vm.max_map_count."""
+    return "tune-os" if "Map failed" in what or "native thread" in what else PLAYBOOK
