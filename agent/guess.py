@@ -80,7 +80,8 @@ def _remembered_mounts(host: Host) -> Dict[str, Tuple[str, float]]:
     """Log dir -> its mount and when that was last seen."""
     rows = host.state.remembered("guess.mounts") or {}
     oldest = host.now() - kafka.REMEMBER_DAYS * 86400
-    return {path: (mount, at) for path, (mount, at) in rows.items() if at >= oldest}
+    pairs = ((path, row) for path, row in rows.items() if isinstance(row, list) and len(row) == 2)
+    return {path: (mount, at) for path, (mount, at) in pairs if at >= oldest}
 
 
 def _mount_of(host: Host, path: str) -> str:

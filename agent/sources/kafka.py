@@ -25,6 +25,8 @@ MAIN_CLASSES = {
 LAUNCHERS = ("sudo", "su", "runuser", "timeout", "strace", "nohup", "setsid", "tini", "dumb-init", "bash", "sh")
 
 REMEMBER_DAYS = 7
+# role, configuration path, ports, when it was seen, process id: what is remembered of a server
+ROSTER_ROW = (str, str, list, (int, float), int)
 
 # advertised as `listeners=SASL_SSL://kafka-a01:9093`, `clientPort=2181`, `server.1=zk1:2888:3888;0.0.0.0:2181`
 PORT = re.compile(r":(\d{1,5})\s*$")
@@ -116,7 +118,7 @@ def _known(host: Host, service: Service) -> Known:
 
 def _remembered(host: Host) -> List[Known]:
     rows = host.state.remembered("kafka.roster") or []
-    whole = (row for row in rows if isinstance(row, list) and len(row) == 5)
+    whole = (row for row in rows if isinstance(row, list) and len(row) == 5 and all(map(isinstance, row, ROSTER_ROW)))
     known = [Known("", role, path, tuple(given), at, pid, None) for role, path, given, at, pid in whole]
     return [row for row in known if host.now() - row.seen_at < REMEMBER_DAYS * 86400]
 

@@ -6,7 +6,7 @@ import re
 from typing import List, NamedTuple, Sequence
 
 from agent.host import CannotTell, Host, Missing
-from agent.sources import kafka, systemd
+from agent.sources import kafka, oom_lines, systemd
 
 # java -Dkafka.logs.dir=/var/log/kafka … and for ZooKeeper -Dzookeeper.log.dir=/var/log/zookeeper
 LOG_FOLDER = re.compile(r"-D(?:kafka\.logs|zookeeper\.log)\.dir=(/.*)")
@@ -92,9 +92,10 @@ def search_journal(host: Host, subject: str, unit: str, needle: str) -> Search:
         raise CannotTell(f"needs root: the journal of {unit}")
     key = f"{subject}/journal/{unit}"
     since = host.state.cursor(key) or max(host.now() - 86400, host.now() - host.uptime_s())
-    options = ("--no-pager", "--quiet", "--output=short-unix", "--lines=1000", f"--since=@{since:.0f}")
+    options = ("--no-pager", "--quiet", "--output=short-unix", "--lines=1000", f"--since=@{int(since)}")
     answer = host.run("journalctl", f"--unit={unit}", f"--grep={needle}", *options)
     if answer.code and answer.err.strip():
         raise CannotTell(f"journalctl: {' '.join(answer.err.split())[:80]}")
     host.state.set_cursor(key, host.now())
-    return Search(f"the journal of {unit}", 0, answer.out, False, 0)
+    new = [row for row in answer.out.splitlines() if (oom_lines.stamp(row, "") or since) >= since]
+    return Search(f"the journal of {unit}", 0, "\n".join(new), False, 0)

@@ -93,7 +93,7 @@ def parse_chronyc(text: str) -> Tracking:
         raise CannotTell(f"chronyc gives {leap[:40]!r} as leap status")
     offset_s = _number(fields[4], "chronyc")
     updated_at = _number(fields[3], "chronyc")
-    return Tracking(synchronised, offset_s * 1e3, name or reference_id, reference_id == "7F7F0101", updated_at)
+    return Tracking(synchronised, offset_s * 1e3, (name or reference_id)[:60], reference_id == "7F7F0101", updated_at)
 
 
 def parse_ntpq(text: str) -> Tracking:

@@ -1,0 +1,205 @@
+"""clock: the offset that a daemon or the kernel tells, and whether anybody keeps the clock at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.checks import clock
+from agent.host import Answer, CannotTell, KernelClock, Process, ToolMissing
+from agent.status import Finding
+from tests.agent.sources.test_time_daemons import (
+    CHRONY_3_S,
+    CHRONY_LOCAL,
+    CHRONY_START,
+    NTPQ,
+    NTPQ_LOST,
+    TIMESYNC,
+    TIMESYNC_LOST,
+    mutilated,
+)
+from tests.machine import NOW, HandmadeHost, next_run, run_checks
+
+HEALTHY = clock.Facts(
+    daemons=("chronyd",),
+    source="chronyd",
+    synchronised=True,
+    offset_ms=0.02,
+    reference="192.0.2.1",
+    own_clock=False,
+    unheard_s=60,
+    daemon_age_s=86400,
+    kernel_max_error_ms=5.0,
+)
+NOBODY = HEALTHY._replace(daemons=(), source=clock.KERNEL, unheard_s=None, daemon_age_s=None)
+
+
+def status(facts: clock.Facts) -> str:
+    return clock.judge(facts, clock.LIMITS).status
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    ("off", "expected"),
+    [(0.0, "ok"), (49.9, "ok"), (50.0, "warning"), (499.9, "warning"), (500.0, "critical"), (9e9, "critical")],
+)
+def test_the_edges_of_the_offset(off: float, expected: str, sign: int) -> None:
+    assert status(HEALTHY._replace(offset_ms=sign * off)) == expected
+
+
+@pytest.mark.parametrize(("age", "expected"), [(0, "warning"), (299, "warning"), (300, "critical"), (None, "critical")])
+def test_the_edges_of_the_time_that_a_daemon_has_to_find_its_servers(age: float, expected: str) -> None:
+    assert status(HEALTHY._replace(synchronised=False, daemon_age_s=age)) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(14_399, "ok"), (14_400, "warning"), (10**7, "warning"), (None, "ok")]
+)
+def test_the_edges_of_silence_of_the_time_servers(seconds: float, expected: str) -> None:
+    assert status(HEALTHY._replace(unheard_s=seconds)) == expected
+
+
+@pytest.mark.parametrize(("error", "expected"), [(999.9, "ok"), (1000.0, "warning"), (15_000.0, "warning")])
+def test_the_edges_of_a_kernel_clock_that_no_daemon_keeps(error: float, expected: str) -> None:
+    assert status(NOBODY._replace(kernel_max_error_ms=error)) == expected
+
+
+def test_no_daemon_and_no_synchronisation_is_critical() -> None:
+    verdict = clock.judge(NOBODY._replace(synchronised=False), clock.LIMITS)
+
+    assert (verdict.status, verdict.playbook) == ("critical", "clock")
+    assert verdict.reason == "no time daemon runs and the kernel's clock is not synchronised"
+
+
+def test_two_daemons_at_once_are_a_warning_however_well_the_clock_goes() -> None:
+    verdict = clock.judge(HEALTHY._replace(daemons=("chronyd", "ntpd")), clock.LIMITS)
+
+    assert (verdict.status, verdict.reason) == ("warning", "chronyd and ntpd steer the clock at once: stop one")
+
+
+KEPT = KernelClock(True, 0.01, 5.0)
+UNKEPT = KernelClock(False, 0.0, 16_000.0)
+
+
+def machine(daemon: str = "", kernel: KernelClock = KEPT, now: float = NOW, **commands: Any) -> HandmadeHost:
+    running = [Process(77, daemon, (f"/usr/sbin/{daemon}",), "root", now - 86400)] if daemon else []
+    named = {
+        "chronyc": "chronyc -c -n tracking",
+        "ntpq": "ntpq -n -c rv",
+        "timedatectl": "timedatectl timesync-status --no-pager",
+    }
+    return HandmadeHost(
+        commands={named[tool]: answer for tool, answer in commands.items()},
+        answers={"processes": running, "kernel_clock": kernel},
+        now=now,
+    )
+
+
+def look_at(host: HandmadeHost) -> Finding:
+    (finding,) = run_checks(host, "clock")
+    assert finding.item == "clock" and "check failed" not in finding.verdict.reason
+    return finding
+
+
+WELL = CHRONY_3_S.replace("3.000024080", "-0.000024080").replace("1795172961.373286818", f"{NOW - 30}")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        machine(
+            "chronyd", UNKEPT, chronyc=Answer(0, WELL, "")
+        ),  # chronyd without rtcsync leaves the kernel unsynchronised
+        machine("ntpd", ntpq=Answer(0, NTPQ, "")),
+        machine("systemd-timesyncd", timedatectl=Answer(0, TIMESYNC, "")),
+        machine("systemd-timesyncd", timedatectl=Answer(1, "", "Unknown operation timesync-status")),
+        machine("phc2sys"),
+        machine(),
+    ],
+    ids=["chronyd", "ntpd", "timesyncd", "timesyncd-before-239", "ptp", "kernel"],
+)
+def test_a_clock_that_is_kept_is_ok(host: HandmadeHost) -> None:
+    assert look_at(host).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        (machine("chronyd", now=1795172962.0, chronyc=Answer(0, CHRONY_3_S, "")), "off by 3000 ms by chronyd"),
+        (machine("chronyd", chronyc=Answer(0, CHRONY_START, "")), "not synchronised: chronyd has no time server"),
+        (machine("ntpd", ntpq=Answer(0, NTPQ_LOST, "")), "not synchronised: ntpd"),
+        (machine("ntpd", ntpq=Answer(0, NTPQ.replace("-0.045", "-1500.2"), "")), "off by 1500 ms by ntpd"),
+        (machine("systemd-timesyncd", timedatectl=Answer(0, TIMESYNC_LOST, "")), "not synchronised: systemd-timesyncd"),
+        (machine("systemd-timesyncd", UNKEPT, timedatectl=Answer(1, "", "no")), "not synchronised: the kernel"),
+        (machine(kernel=UNKEPT), "no time daemon runs"),
+    ],
+)
+def test_a_clock_that_is_wrong_or_not_kept_is_critical_whatever_the_daemon_says_of_itself(
+    host: HandmadeHost, words: str
+) -> None:
+    finding = look_at(host)
+
+    assert (finding.status, finding.verdict.playbook) == ("critical", "clock")
+    assert words in finding.verdict.reason
+
+
+def test_a_daemon_that_follows_its_own_clock_is_a_warning() -> None:
+    finding = look_at(machine("chronyd", now=1795172964.0, chronyc=Answer(0, CHRONY_LOCAL, "")))
+
+    assert (finding.status, finding.verdict.reason) == ("warning", "chronyd follows only its own clock, no time server")
+
+
+def test_a_daemon_that_lost_its_servers_days_ago_says_normal_and_is_a_warning() -> None:
+    finding = look_at(
+        machine("chronyd", now=1795172961.0 + 3 * 86400, chronyc=Answer(0, CHRONY_3_S.replace("3.0", "0.0"), ""))
+    )
+
+    assert (finding.status, finding.verdict.reason) == ("warning", "chronyd has heard no time server for 72 h")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(1, "506 Cannot talk to daemon\n", ""),
+        Answer(0, "", ""),
+        ToolMissing("chronyc is not installed (package chrony)"),
+        CannotTell("chronyc gave no answer in 8 s"),
+    ],
+)
+def test_a_daemon_that_does_not_answer_is_unknown_and_never_ok(answer: Any) -> None:
+    assert look_at(machine("chronyd", chronyc=answer)).status == "unknown"
+
+
+def test_a_stopped_daemon_is_noticed_long_before_the_kernel_gives_up() -> None:
+    finding = look_at(machine(kernel=KernelClock(True, 0.0, 1500.0)))
+
+    assert finding.status == "warning" and "no time daemon runs that keeps the clock" in finding.verdict.reason
+
+
+def test_a_clock_set_right_is_ok_in_the_next_run() -> None:
+    wrong = machine("chronyd", now=1795172962.0, chronyc=Answer(0, CHRONY_3_S, ""))
+    assert look_at(wrong).status == "critical"
+
+    right = CHRONY_3_S.replace("3.000024080", "0.000024080")
+    assert look_at(next_run(wrong, commands={"chronyc -c -n tracking": Answer(0, right, "")})).status == "ok"
+
+
+TOOLS = {
+    "chronyd": ("chronyc", (CHRONY_3_S, CHRONY_START, CHRONY_LOCAL)),
+    "ntpd": ("ntpq", (NTPQ, NTPQ_LOST)),
+    "systemd-timesyncd": ("timedatectl", (TIMESYNC, TIMESYNC_LOST)),
+}
+
+
+@pytest.mark.parametrize("daemon", list(TOOLS))
+@given(data=st.data())
+def test_odd_output_never_breaks_the_check(daemon: str, data: st.DataObject) -> None:
+    tool, texts = TOOLS[daemon]
+    out = data.draw(mutilated(texts) | st.text())
+    finding = look_at(machine(daemon, UNKEPT, **{tool: Answer(data.draw(st.sampled_from([0, 0, 0, 1])), out, "")}))
+
+    assert finding.status != "ok" or len(out) > 20
+    assert "\n" not in finding.verdict.reason

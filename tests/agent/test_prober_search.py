@@ -1,0 +1,102 @@
+"""The prober's search of a log: what is new in it, over rotation, and nothing twice."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import pytest
+
+from agent import prober
+
+NEEDLE = "OutOfMemoryError"
+OOM = "java.lang.OutOfMemoryError: Java heap space\n"
+
+
+@pytest.fixture()
+def log(tmp_path: pathlib.Path) -> pathlib.Path:
+    path = tmp_path / "server.log"
+    path.write_text("[1] start\n")
+    return path
+
+
+class Reader:
+    """Searches again and again from where it stopped, as the check does."""
+
+    def __init__(self, path: pathlib.Path, limit: int = 1 << 20) -> None:
+        self.path, self.limit, self.end, self.inode = path, limit, 0, 0
+
+    def text(self) -> str:
+        found = prober.touch_search(str(self.path), self.end, self.inode, self.limit, NEEDLE)
+        self.end, self.inode = found["end"], found["inode"]
+        return str(found["text"])
+
+
+def append(path: pathlib.Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def test_a_line_is_found_once_with_the_line_before_it(log: pathlib.Path) -> None:
+    reader = Reader(log)
+    assert reader.text() == ""
+    append(log, "[2] well\n[3] ERROR\n" + OOM + "\tat kafka\n")
+
+    assert reader.text() == "[3] ERROR\n" + OOM
+    assert reader.text() == ""
+
+
+def test_lines_next_to_each_other_are_given_once(log: pathlib.Path) -> None:
+    log.write_text(OOM + OOM + "[4]\n" + OOM)
+
+    assert Reader(log).text() == OOM + OOM + "[4]\n" + OOM
+
+
+def test_half_a_line_is_left_for_the_next_time(log: pathlib.Path) -> None:
+    reader = Reader(log)
+    append(log, OOM[:-1])
+    assert reader.text() == ""
+    append(log, "\n")
+    assert reader.text().endswith(OOM)
+
+
+def test_what_was_written_before_each_of_two_rotations_is_found(log: pathlib.Path) -> None:
+    reader = Reader(log)
+    append(log, "seen " + OOM)
+    assert reader.text().count(NEEDLE) == 1
+
+    append(log, "first " + OOM)
+    log.rename(f"{log}.2026-11-18-10")
+    os.utime(f"{log}.2026-11-18-10", (1000, 1000))
+    log.write_text("second " + OOM)
+    log.rename(f"{log}.2026-11-18-11")
+    os.utime(f"{log}.2026-11-18-11", (2000, 2000))
+    log.write_text("third " + OOM)
+    old = log.with_name("server.log.2026-11-18-09")
+    old.write_text("ancient " + OOM)
+    os.utime(old, (500, 500))
+
+    assert [row.split()[0] for row in reader.text().splitlines() if NEEDLE in row] == ["first", "second", "third"]
+    assert reader.text() == ""
+
+
+def test_a_log_cut_short_is_read_from_its_start(log: pathlib.Path) -> None:
+    reader = Reader(log)
+    append(log, "x" * 1000 + "\n")
+    assert reader.text() == ""
+    log.write_text(OOM)
+
+    assert reader.text() == OOM
+
+
+def test_only_the_end_of_a_long_log_is_searched_and_that_is_said(log: pathlib.Path) -> None:
+    log.write_text(OOM + "x" * 5000 + "\n" + "last " + OOM)
+    found = prober.touch_search(str(log), 0, 0, 1000, NEEDLE)
+
+    assert found["text"].count(NEEDLE) == 1 and found["skipped_bytes"] == log.stat().st_size - 1000
+
+
+def test_a_link_is_read_and_not_followed(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "link").symlink_to("/no/such/place")
+
+    assert prober.touch_link(str(tmp_path / "link")) == {"target": "/no/such/place"}
