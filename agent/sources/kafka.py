@@ -118,9 +118,17 @@ def _known(host: Host, service: Service) -> Known:
 
 def _remembered(host: Host) -> List[Known]:
     rows = host.state.remembered("kafka.roster") or []
-    whole = (row for row in rows if isinstance(row, list) and len(row) == 5 and all(map(isinstance, row, ROSTER_ROW)))
-    known = [Known("", role, path, tuple(given), at, pid, None) for role, path, given, at, pid in whole]
+    whole = (row for row in rows if isinstance(row, list) and len(row) == len(ROSTER_ROW))
+    known = [
+        Known("", role, path, tuple(given), at, pid, None)
+        for role, path, given, at, pid in whole
+        if _fits(role, path, given, at, pid)
+    ]
     return [row for row in known if host.now() - row.seen_at < REMEMBER_DAYS * 86400]
+
+
+def _fits(*row: object) -> bool:
+    return all(isinstance(value, kind) for value, kind in zip(row, ROSTER_ROW))
 
 
 def _named(rows: Sequence[Known]) -> List[Known]:

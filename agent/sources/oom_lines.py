@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import re
 from typing import Dict, List, NamedTuple, Optional
 
@@ -61,6 +60,8 @@ def stamp(row: str, zone: str) -> Optional[float]:
     match = STAMP.match(row)
     if not match:
         return None
+    import calendar  # seldom needed, slow to load
+
     year, month, day, hour, minute, second = (int(group) for group in match.groups())
     if not (1970 <= year <= 9000 and 1 <= month <= 12 and 1 <= day <= 31):
         return None

@@ -199,7 +199,8 @@ TOOLS = {
 def test_odd_output_never_breaks_the_check(daemon: str, data: st.DataObject) -> None:
     tool, texts = TOOLS[daemon]
     out = data.draw(mutilated(texts) | st.text())
-    finding = look_at(machine(daemon, UNKEPT, **{tool: Answer(data.draw(st.sampled_from([0, 0, 0, 1])), out, "")}))
+    answer: Any = Answer(data.draw(st.sampled_from([0, 0, 0, 1])), out, "")
+    finding = look_at(machine(daemon, UNKEPT, NOW, **{tool: answer}))
 
     assert finding.status != "ok" or len(out) > 20
     assert "\n" not in finding.verdict.reason

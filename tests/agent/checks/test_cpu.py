@@ -62,10 +62,9 @@ def later(host: HandmadeHost, seconds: float, **percent: float) -> HandmadeHost:
     """The machine some seconds later, having spent these shares of its time."""
     before = host.answers["cpu_times"]
     spent = seconds * PROCESSORS
-    shares = [
-        before[i] + spent * percent.get(name, 0) / 100 for i, name in enumerate(("user", "system", "iowait", "softirq"))
-    ]
-    return next_run(host, after_s=seconds, answers={"cpu_times": CpuTimes(*shares, before.total + spent)})
+    spends = {name: spent * share / 100 for name, share in percent.items()}
+    now = before._replace(total=before.total + spent, **{name: getattr(before, name) + spends[name] for name in spends})
+    return next_run(host, after_s=seconds, answers={"cpu_times": now})
 
 
 def look_at(host: HandmadeHost) -> Finding:

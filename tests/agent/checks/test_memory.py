@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Any, Sequence
 
 import pytest
 
@@ -15,7 +15,7 @@ HEALTHY = memory.Facts(67.1, 33.5, 50.0, 0, 0, True, True)
 GIB = 1 << 30
 
 
-def status(**facts: object) -> str:
+def status(**facts: Any) -> str:
     return memory.judge(HEALTHY._replace(**facts), memory.LIMITS).status
 
 

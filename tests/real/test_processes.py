@@ -1,0 +1,327 @@
+"""Real processes, real kernel settings, a real clock: what the checks of the operating system see of this machine.
+
+The broker is a stand-in (stand_in_broker.py); everything that is measured of it is real.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import pathlib
+import platform
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from typing import Any, Iterator
+
+import pytest
+
+from agent import live, report
+from agent.checks import clock
+from agent.live import LiveHost, search_path
+from tests.machine import run_checks
+from tests.real.stand_in_broker import StandInBroker
+
+ROOT = pathlib.Path(__file__).parents[2]
+Found = dict[str, dict[str, Any]]
+
+
+class Agent:
+    """`python -m agent` as a program, with a memory of its own."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self._folder = folder
+
+    def __call__(self, *checks: str, limits: dict[str, Any] | None = None, roles: tuple[str, ...] = ()) -> Found:
+        """The findings by `check/item`; without roles the agent guesses them."""
+        expected = {**({"roles": roles} if roles else {}), "limits": limits or {}}
+        (self._folder / "expected.json").write_text(json.dumps(expected))
+        options = ["--state", str(self._folder / "state.json"), "--expected", str(self._folder / "expected.json")]
+        ended = subprocess.run(
+            [sys.executable, "-m", "agent", *checks, *options], cwd=ROOT, capture_output=True, text=True, timeout=60
+        )
+        read = report.read(ended.stdout.splitlines())
+        assert not read.bad_lines and not ended.stderr, (read.bad_lines, ended.stderr)
+        found = {f"{finding['check']}/{finding['item']}": dict(finding) for finding in read.findings}
+        assert not any("check failed" in finding["reason"] for finding in found.values()), found
+        return found
+
+
+@pytest.fixture()
+def agent(tmp_path: pathlib.Path) -> Agent:
+    return Agent(tmp_path)
+
+
+@pytest.fixture()
+def broker(tmp_path: pathlib.Path) -> Iterator[StandInBroker]:
+    with StandInBroker(tmp_path / "kafka") as running:
+        yield running
+
+
+NO_LOWER_LIMIT = {"open_files": {"limit_warning": 0}}
+
+
+def test_a_running_broker_is_guessed_and_well(agent: Agent, broker: StandInBroker) -> None:
+    found = agent("services", "open_files", "out_of_memory", limits=NO_LOWER_LIMIT)
+
+    assert {name: finding["status"] for name, finding in found.items() if "/broker" in name} == {
+        "services/broker": "ok",
+        "open_files/broker": "ok",
+        "out_of_memory/broker": "ok",
+    }
+    facts = found["services/broker"]["facts"]
+    assert (facts["pid"], facts["ports"], facts["closed_ports"]) == (broker.pid, [broker.port], [])
+    assert str(broker.error_log) in found["out_of_memory/broker"]["facts"]["searched"]
+
+
+def test_a_broker_near_its_own_limit_of_open_files(agent: Agent, tmp_path: pathlib.Path) -> None:
+    with StandInBroker(tmp_path / "kafka", files_limit=1000) as broker:
+        statuses = []
+        for count in (100, 720, 880, 100):
+            broker.open_files(count)
+            found = agent("open_files", limits=NO_LOWER_LIMIT)["open_files/broker"]
+            statuses.append(found["status"])
+            seen = found["facts"]
+            assert seen["open_files_limit"] == 1000 and seen["open_files"] == len(os.listdir(f"/proc/{broker.pid}/fd"))
+
+        assert statuses == ["ok", "warning", "critical", "ok"]
+        assert agent("open_files")["open_files/broker"]["status"] == "warning", (
+            "a limit of 1000 is too low for a broker"
+        )
+
+
+def max_map_count() -> int:
+    return int(pathlib.Path("/proc/sys/vm/max_map_count").read_text())
+
+
+@pytest.mark.slow
+def test_a_broker_near_the_kernels_limit_of_memory_mappings(agent: Agent, broker: StandInBroker) -> None:
+    most = max_map_count()
+    if most > 300_000:
+        pytest.skip(f"vm.max_map_count is {most} here: so many mappings would take too much of a test machine")
+    statuses = []
+    for percent in (10, 72, 87, 10):
+        broker.map_memory(most * percent // 100)
+        found = agent("memory_maps")["memory_maps/broker"]
+        statuses.append(found["status"])
+        assert found["facts"]["maps"] >= most * percent // 100
+
+    assert statuses == ["ok", "warning", "critical", "ok"]
+
+
+def test_kernel_settings_are_told_as_they_are(agent: Agent) -> None:
+    found = agent("memory_maps", "swappiness", "memory", roles=("broker",))
+    swappiness = int(pathlib.Path("/proc/sys/vm/swappiness").read_text())
+    total_kb = int(pathlib.Path("/proc/meminfo").read_text().split()[1])
+
+    setting = found["memory_maps/vm.max_map_count"]
+    assert setting["facts"]["max_map_count"] == max_map_count()
+    assert setting["status"] == ("ok" if max_map_count() >= 262_144 else "warning")
+    assert found["swappiness/vm.swappiness"]["facts"]["swappiness"] == swappiness
+    assert (found["swappiness/vm.swappiness"]["status"] == "ok") == (swappiness <= 1)
+    assert found["memory/memory"]["facts"]["total_gb"] == pytest.approx(total_kb * 1024 / 1e9, abs=0.1)
+
+
+def test_a_broker_that_stopped_is_missed_even_without_an_inventory(agent: Agent, broker: StandInBroker) -> None:
+    assert agent("services")["services/broker"]["status"] == "ok"
+    broker.stop()
+
+    found = agent("services", "open_files")
+    assert found["services/broker"]["status"] == "critical"
+    assert "config/server.properties" in found["services/broker"]["reason"]
+    assert found["open_files/broker"]["status"] == "skipped"
+    broker.start()
+    assert agent("services")["services/broker"]["facts"]["pid"] == broker.pid
+
+
+def test_a_broker_that_runs_but_does_not_listen(agent: Agent, broker: StandInBroker) -> None:
+    broker.stop_listening()
+    starting = agent("services")["services/broker"]
+    started = agent("services", limits={"services": {"starting_minutes": 0}})["services/broker"]
+
+    assert (starting["status"], started["status"]) == ("warning", "critical")
+    assert f"nothing listens on port {broker.port}" in started["reason"]
+
+
+def test_a_restart_between_two_runs_is_told(agent: Agent, broker: StandInBroker) -> None:
+    agent("services")
+    broker.restart()
+
+    for _run in range(2):
+        found = agent("services")["services/broker"]
+        assert (found["status"], found["facts"]["restarted_times"]) == ("warning", [1])
+    assert agent("services", limits={"services": {"clear_after_hours": 0}})["services/broker"]["status"] == "ok"
+
+
+HEAP = "java.lang.OutOfMemoryError: Java heap space"
+
+
+def test_an_out_of_memory_error_is_told_once_and_ends_by_its_clear_rule(agent: Agent, broker: StandInBroker) -> None:
+    def look(**limits: float) -> dict[str, Any]:
+        return agent("out_of_memory", limits={"out_of_memory": limits})["out_of_memory/broker"]
+
+    broker.write(broker.error_log, f"{HEAP}, from before the agent came\n")
+    assert look()["status"] == "ok"
+    broker.write(broker.error_log, f"{HEAP}\n\tat kafka.Kafka.main\n")
+
+    first, again = look(), look()
+    assert first["status"] == again["status"] == "critical"
+    assert f"{HEAP} in {broker.error_log}" in first["reason"]
+    assert first["facts"]["times"] == again["facts"]["times"] == [1]
+    assert first["first_seen"] == again["first_seen"]
+    assert look(clear_after_hours=0)["status"] == "ok"
+
+
+def test_an_out_of_memory_error_in_a_log_that_was_rotated_since_is_not_missed(
+    agent: Agent, broker: StandInBroker
+) -> None:
+    broker.write(broker.server_log, "[2026-11-18 10:00:00,000] INFO started (kafka.server.KafkaServer)\n")
+    assert agent("out_of_memory")["out_of_memory/broker"]["status"] == "ok"
+    broker.write(broker.server_log, f"[2026-11-18 10:30:00,000] ERROR (kafka.Kafka)\n{HEAP}\n")
+    broker.server_log.rename(f"{broker.server_log}.2026-11-18-10")
+    broker.server_log.write_text("[2026-11-18 11:00:00,000] INFO all is well\n")
+
+    assert agent("out_of_memory")["out_of_memory/broker"]["facts"]["times"] == [1]
+
+
+@pytest.mark.slow
+def test_processor_time_is_judged_between_real_runs(agent: Agent) -> None:
+    held = {"cpu": {"held_minutes": 0.01, "user_percent_warning": 0, "system_percent_warning": 0}}
+    assert agent("cpu", limits=held)["cpu/cpu"]["status"] == "skipped"
+    until = time.monotonic() + 1.5
+    while time.monotonic() < until:
+        sum(range(1000))
+
+    found = agent("cpu", limits=held)["cpu/cpu"]
+    assert found["status"] == "warning" and "user time" in found["reason"]
+    assert 0 < found["facts"]["user_percent"][0] <= 100
+    load = float(pathlib.Path("/proc/loadavg").read_text().split()[2])
+    assert agent("cpu")["cpu/load"]["facts"]["load_15_minutes"] == pytest.approx(load, abs=0.5)
+
+
+# modes, padding, offset, freq, maxerror, esterror, status of struct timex, asked without changing anything
+PERL = "my $b = pack('x208'); my $r = syscall(159, $b); print join(' ', $r, unpack('x8 q x8 q x8 l', $b));"
+
+
+def test_the_kernels_clock_is_read_as_another_program_reads_it() -> None:
+    if platform.machine() != "x86_64" or not shutil.which("perl"):
+        pytest.skip("needs perl on x86_64 (package perl)")
+    printed = subprocess.run(["perl", "-e", PERL], capture_output=True, text=True, check=True).stdout
+    code, offset, max_error_us, flags = (int(word) for word in printed.split())
+    seen = LiveHost().kernel_clock()
+
+    assert seen.synchronised == (code != live.TIME_ERROR and not flags & live.STA_UNSYNC)
+    assert seen.max_error_ms == pytest.approx(max_error_us / 1000, abs=5)
+    assert seen.offset_ms == pytest.approx(offset / (1e6 if flags & live.STA_NANO else 1e3), abs=1)
+
+
+def time_daemon_runs() -> bool:
+    return any(
+        process.name in ("chronyd", "ntpd", "systemd-timesyncd", "phc2sys") for process in LiveHost().processes()
+    )
+
+
+ADJ_MAXERROR, ADJ_STATUS = 0x04, 0x10
+
+
+def set_kernel_clock(flags: int, max_error_us: int) -> None:
+    """Only what the kernel says of its clock; the time itself is not touched."""
+    timex = live._Timex(modes=ADJ_MAXERROR | ADJ_STATUS, status=flags, maxerror=max_error_us)
+    if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(timex)) < 0:
+        pytest.skip(f"the kernel's clock cannot be set here: {os.strerror(ctypes.get_errno())}")
+
+
+@pytest.fixture()
+def kernel_clock_restored() -> Iterator[None]:
+    if time_daemon_runs():
+        pytest.skip("a time daemon keeps the clock of this machine")
+    before = live._Timex()
+    ctypes.CDLL(None).adjtimex(ctypes.byref(before))
+    yield
+    set_kernel_clock(before.status, before.maxerror)
+
+
+@pytest.mark.root
+@pytest.mark.usefixtures("kernel_clock_restored")
+def test_a_kernel_clock_is_ok_while_it_is_kept_then_a_warning_then_critical(agent: Agent) -> None:
+    for flags, max_error_us, status in (
+        (0, 5_000, "ok"),
+        (0, 3_000_000, "warning"),
+        (live.STA_UNSYNC, 16_000_000, "critical"),
+    ):
+        set_kernel_clock(flags, max_error_us)
+        assert agent("clock")["clock/clock"]["status"] == status
+
+
+class TimeServer:
+    """An NTP server on loopback whose clock is some seconds ahead."""
+
+    def __init__(self, ahead_s: float) -> None:
+        self._ahead_s = ahead_s
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as last:
+            last.sendto(b"", ("127.0.0.1", self.port))
+        self._thread.join(10)
+        self._socket.close()
+
+    def _stamp(self, earlier_s: float = 0.0) -> bytes:
+        now = time.time() + self._ahead_s - earlier_s + 2_208_988_800
+        return struct.pack("!II", int(now) & 0xFFFFFFFF, int(now % 1 * 2**32))
+
+    def _serve(self) -> None:
+        while True:
+            asked, address = self._socket.recvfrom(512)
+            if len(asked) < 48:
+                return
+            head = struct.pack("!BBBbIII", 0x24, 2, asked[2], -20, 16, 16, 0x0A000001)
+            self._socket.sendto(head + self._stamp(5) + asked[40:48] + self._stamp() + self._stamp(), address)
+
+
+@pytest.fixture()
+def chronyd_behind_by_3_s(tmp_path: pathlib.Path) -> Iterator[None]:
+    program = shutil.which("chronyd", path=search_path())
+    if not program:
+        pytest.skip("chronyd is not installed (package chrony)")
+    if time_daemon_runs():
+        pytest.skip("a time daemon keeps the clock of this machine")
+    server = TimeServer(3.0)
+    config = tmp_path / "chrony.conf"
+    config.write_text(
+        f"server 127.0.0.1 port {server.port} minpoll -2 maxpoll 0 iburst\n"
+        f"bindcmdaddress /\npidfile {tmp_path}/chronyd.pid\nport 0\n"
+    )
+    # -x: it may not touch the clock, so that the 3 s stay
+    process = subprocess.Popen([program, "-x", "-d", "-u", "root", "-f", str(config)], stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(10)
+        server.close()
+
+
+@pytest.mark.slow
+@pytest.mark.root
+@pytest.mark.usefixtures("chronyd_behind_by_3_s")
+def test_a_real_chronyd_that_says_normal_while_the_clock_is_seconds_off_is_critical() -> None:
+    until = time.monotonic() + 30
+    (finding,) = run_checks(LiveHost(), "clock")
+    while not finding.facts.get("synchronised") and time.monotonic() < until:
+        time.sleep(0.5)
+        (finding,) = run_checks(LiveHost(), "clock")
+
+    assert finding.facts["synchronised"] and finding.facts["daemons"] == ("chronyd",)
+    assert finding.facts["offset_ms"] == pytest.approx(3000, abs=200)
+    assert (finding.status, finding.verdict.playbook) == ("critical", clock.PLAYBOOK)
+    assert "by chronyd" in finding.verdict.reason
