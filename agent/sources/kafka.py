@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from agent.host import CannotTell, Host, NotApplicable, Process, shared
 from agent.sources import mount_table
@@ -25,8 +25,6 @@ MAIN_CLASSES = {
 LAUNCHERS = ("sudo", "su", "runuser", "timeout", "strace", "nohup", "setsid", "tini", "dumb-init", "bash", "sh")
 
 REMEMBER_DAYS = 7
-# role, configuration path, ports, when it was seen, process id: what is remembered of a server
-ROSTER_ROW = (str, str, list, (int, float), int)
 
 # advertised as `listeners=SASL_SSL://kafka-a01:9093`, `clientPort=2181`, `server.1=zk1:2888:3888;0.0.0.0:2181`
 PORT = re.compile(r":(\d{1,5})\s*$")
@@ -118,17 +116,20 @@ def _known(host: Host, service: Service) -> Known:
 
 def _remembered(host: Host) -> List[Known]:
     rows = host.state.remembered("kafka.roster") or []
-    whole = (row for row in rows if isinstance(row, list) and len(row) == len(ROSTER_ROW))
-    known = [
-        Known("", role, path, tuple(given), at, pid, None)
-        for role, path, given, at, pid in whole
-        if _fits(role, path, given, at, pid)
-    ]
+    known = [Known("", row[0], row[1], tuple(row[2]), row[3], row[4], None) for row in rows if _is_whole(row)]
     return [row for row in known if host.now() - row.seen_at < REMEMBER_DAYS * 86400]
 
 
-def _fits(*row: object) -> bool:
-    return all(isinstance(value, kind) for value, kind in zip(row, ROSTER_ROW))
+def _is_whole(row: Any) -> bool:
+    """Whether it is role, configuration path, ports, when it was seen, process id."""
+    if not isinstance(row, list) or len(row) != 5:
+        return False
+    texts, ports, numbers = row[:2], row[2], row[3:]
+    return (
+        all(isinstance(text, str) for text in texts)
+        and isinstance(ports, list)
+        and all(isinstance(number, (int, float)) for number in [*ports, *numbers])
+    )
 
 
 def _named(rows: Sequence[Known]) -> List[Known]:

@@ -92,6 +92,11 @@ def test_ntpd_without_a_server_is_not_synchronised() -> None:
     assert (said.synchronised, said.reference, said.updated_at) == (False, "INIT", 0)
 
 
+@pytest.mark.parametrize("change", [("leap=00", "leap=11"), ("stratum=3", "stratum=16")])
+def test_ntpd_needs_both_a_leap_status_and_a_stratum(change: tuple[str, str]) -> None:
+    assert not source.parse_ntpq(NTPQ.replace(*change)).synchronised
+
+
 @pytest.mark.parametrize("refid", ["LOCAL(0)", "127.127.1.0", "LOCL"])
 def test_ntpd_on_its_own_clock_says_so(refid: str) -> None:
     assert source.parse_ntpq(NTPQ.replace("192.0.2.1", refid)).own_clock
