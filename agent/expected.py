@@ -27,11 +27,11 @@ class ExpectedInterface(NamedTuple):
 class Bmc(NamedTuple):
     """Where the baseboard management controller answers.
 
-    via: `inband` (/dev/ipmi0), `lan` (IPMI over LAN, RMCP+) or `none` (the machine has no BMC).
+    via: `inband` (/dev/ipmi0), `lan` (IPMI over LAN, RMCP+) or `none` (the machine has no BMC); empty: not said.
     The password is read from the environment variable `password_env`, never from an inventory.
     """
 
-    via: str = "inband"
+    via: str = ""
     address: str = ""
     port: int = 623
     user: str = ""

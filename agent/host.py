@@ -206,10 +206,13 @@ class Host:
         """Where a symbolic link points, resolved."""
         raise NotImplementedError
 
-    def run(self, *argv: str, deadline_s: float = COMMAND_DEADLINE_S, secret_env: str = "") -> Answer:
+    def run(
+        self, *argv: str, deadline_s: float = COMMAND_DEADLINE_S, secret_env: str = "", secret_from: str = ""
+    ) -> Answer:
         """Run a program. ToolMissing, NoPermission or Stuck; any exit code is an answer.
 
-        The program sees only PATH, LC_ALL=C and the variable named by `secret_env`.
+        The program sees only PATH, LC_ALL=C, TZ=UTC and the variable `secret_env`, whose value is that of our own
+        variable `secret_from` (the same name if not given); CannotTell when we have no such variable.
         """
         raise NotImplementedError
 

@@ -130,10 +130,12 @@ class LiveHost(Host):
             raise Missing(f"{path} does not exist")
         return os.path.realpath(path)
 
-    def run(self, *argv: str, deadline_s: float = COMMAND_DEADLINE_S, secret_env: str = "") -> Answer:
-        environment = {"PATH": search_path(), "LC_ALL": "C"}
-        if secret_env and secret_env in os.environ:
-            environment[secret_env] = os.environ[secret_env]
+    def run(
+        self, *argv: str, deadline_s: float = COMMAND_DEADLINE_S, secret_env: str = "", secret_from: str = ""
+    ) -> Answer:
+        environment = {"PATH": search_path(), "LC_ALL": "C", "TZ": "UTC"}
+        if secret_env:
+            environment[secret_env] = _secret(secret_from or secret_env)
         try:
             process = subprocess.Popen(
                 argv,
@@ -280,6 +282,12 @@ class LiveHost(Host):
                     raise explain(error, "/dev/kmsg") from error
         finally:
             os.close(handle)
+
+
+def _secret(name: str) -> str:
+    if not os.environ.get(name):
+        raise CannotTell(f"the environment variable {name} is not set")
+    return os.environ[name]
 
 
 def search_path() -> str:

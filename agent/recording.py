@@ -106,9 +106,11 @@ class RecordingHost(Host):
     def link(self, path: str) -> str:
         return str(self._ask("link", path))
 
-    def run(self, *argv: str, deadline_s: float = COMMAND_DEADLINE_S, secret_env: str = "") -> Answer:
+    def run(
+        self, *argv: str, deadline_s: float = COMMAND_DEADLINE_S, secret_env: str = "", secret_from: str = ""
+    ) -> Answer:
         try:
-            answer = self._machine.run(*argv, deadline_s=deadline_s, secret_env=secret_env)
+            answer = self._machine.run(*argv, deadline_s=deadline_s, secret_env=secret_env, secret_from=secret_from)
         except ToolMissing:
             raise
         except CannotTell as error:
@@ -304,7 +306,9 @@ class ReplayHost(Host):
             raise Missing(f"{path} does not exist")
         return str(self._answer("link", path))
 
-    def run(self, *argv: str, deadline_s: float = COMMAND_DEADLINE_S, secret_env: str = "") -> Answer:
+    def run(
+        self, *argv: str, deadline_s: float = COMMAND_DEADLINE_S, secret_env: str = "", secret_from: str = ""
+    ) -> Answer:
         if _key("run", argv) in self._answers:
             raise _error(self._answers[_key("run", argv)])
         name = command_file(argv)

@@ -69,7 +69,7 @@ class HandmadeHost(Host):
             raise Missing(f"{path} does not exist")
         return str(_value(self.answers[key]))
 
-    def run(self, *argv: str, deadline_s: float = 8.0, secret_env: str = "") -> Answer:
+    def run(self, *argv: str, deadline_s: float = 8.0, secret_env: str = "", secret_from: str = "") -> Answer:
         if " ".join(argv) in self.commands:
             answer: Answer = _value(self.commands[" ".join(argv)])
             return answer
