@@ -35,6 +35,7 @@ DRIVE_SLOT_STATES = (
     "Rebuild In Progress",
     "Rebuild Aborted",
 )
+PRESENCE_STATES = ("Device Absent", "Device Present")
 INTRUSION_STATES = ("General Chassis intrusion", "Drive Bay intrusion", "I/O Card area intrusion")
 
 POWER_SUPPLY_ENTITY, DRIVE_ENTITIES, FAN_ENTITIES = 10, (4, 26), (29, 30)
@@ -43,6 +44,7 @@ POWER_SUPPLY_ENTITY, DRIVE_ENTITIES, FAN_ENTITIES = 10, (4, 26), (29, 30)
 POWER_SUPPLY_NAME = re.compile(r"\b(?:ps|psu|(?:power|pwr)[ _]?supply)[ _#-]?(\d{1,2})?(?![a-z\d])", re.I)
 DRIVE_NAME = re.compile(r"\b(?:drive|disk|hdd|ssd|nvme|bay)[ _-]?\d", re.I)
 FAN_NAME = re.compile(r"fan|blower|pump", re.I)
+PRESENCE_NAME = re.compile(r"presen|prsnt", re.I)
 INTRUSION_NAME = re.compile(r"intru|physical scrty", re.I)
 
 # 24 degrees C / 70 Watts, Presence detected / 21.56 percent, Transition to Running / -3.500 Volts
@@ -153,7 +155,9 @@ def _events(name: str, entity: int, text: str) -> Tuple[str, ...]:
 
 def _decoded(name: str, entity: int, bits: int) -> Tuple[str, ...]:
     states: Tuple[str, ...] = ()
-    if "redun" not in name.lower() and (POWER_SUPPLY_NAME.search(name) or entity == POWER_SUPPLY_ENTITY):
+    if PRESENCE_NAME.search(name):
+        states = PRESENCE_STATES
+    elif "redun" not in name.lower() and (POWER_SUPPLY_NAME.search(name) or entity == POWER_SUPPLY_ENTITY):
         states = POWER_SUPPLY_STATES
     elif DRIVE_NAME.search(name):
         states = DRIVE_SLOT_STATES

@@ -21,9 +21,13 @@ PRESENT = re.compile(r"^(?:presence detected|device present|present)$", re.I)
 ABSENT = re.compile(r"^(?:device absent|absent)$", re.I)
 # PS1 Status / PSU2_STATUS / PS 1 Presence / Power Supply 1 / Status / PSU1_PWR_STATUS, but not PSU1 Temp or PS1 Input
 STATUS_NAME = re.compile(
-    r"^(?:status|(?:ps|psu|(?:power|pwr)[ _]?supply)?[ _#-]?\d{0,2}[ _-]*(?:stat(?:us|e)?|presence|prsnt)?)$", re.I
+    r"^(?:status|(?:ps|psu|(?:power|pwr)[ _]?supply)?[ _#-]?\d{0,2}[ _-]*(?:stat(?:us|e)?|presen(?:ce|t)|prsnt)?)$",
+    re.I,
 )
 DEVICE_RELATIVE = 0x60
+# some boards give a status as a number without a unit, which tells nothing:
+# PSU1_Status      | 80h | ok  | 10.1 | 0 unspecified
+UNITLESS = ("", "unspecified")
 
 
 class PowerSupply(NamedTuple):
@@ -88,7 +92,7 @@ def _is_status(sensor: Sensor) -> bool:
     """Whether this sensor tells of presence and failure, and not of a voltage, say."""
     if any(map(fault, sensor.events)) or any(PRESENT.match(event) for event in sensor.events):
         return True
-    return not sensor.unit and STATUS_NAME.match(sensor.name) is not None
+    return sensor.unit in UNITLESS and STATUS_NAME.match(sensor.name) is not None
 
 
 def _taken_together(number: int, group: List[Sensor]) -> PowerSupply:
@@ -111,7 +115,7 @@ def _present(status: List[Sensor], states: Tuple[str, ...]) -> Optional[bool]:
         return False
     if any(PRESENT.match(state) for state in states) or any(map(fault, states)):
         return True
-    return None if all(sensor.is_silent for sensor in status) else False
+    return None if all(sensor.is_silent or sensor.unit for sensor in status) else False
 
 
 def _notes(sensor: Sensor) -> List[str]:
@@ -125,7 +129,7 @@ def _notes(sensor: Sensor) -> List[str]:
 
 def _name(sensor_name: str, number: int) -> str:
     """`PS1` of `PS1 Status`; Dell calls them all `Status`."""
-    name = re.sub(r"[ _-]*(?:stat(?:us|e)?|presence|prsnt)$", "", sensor_name, flags=re.I).strip(" _")
+    name = re.sub(r"[ _-]*(?:stat(?:us|e)?|presen(?:ce|t)|prsnt)$", "", sensor_name, flags=re.I).strip(" _")
     if re.search(r"\d", name):
         return name
     return f"{name or 'PS'}{number}" if number else name or "PS"

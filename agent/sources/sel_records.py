@@ -101,13 +101,16 @@ def _seconds(date: str, clock: str) -> Optional[float]:
     return float(calendar.timegm((year, month, of_month, hours, int(hour.group(2)), int(hour.group(3)))))
 
 
-def memory_kind(text: str) -> str:
-    lowered = text.lower()
-    if "uncorrectable" in lowered or "parity" in lowered or "critical overtemp" in lowered:
-        return "uncorrectable"
-    if "limit reached" in lowered or "logging disabled" in lowered:
+def memory_kind(event: Event) -> str:
+    """uncorrectable, correctable, or correctable_limit (so many that the BIOS stopped to log them); else empty."""
+    text = event.text.lower()
+    if "memory error logging disabled" in text or "logging limit reached" in text:
         return "correctable_limit"
-    return "correctable" if "correctable" in lowered else ""
+    if event.type != "Memory":
+        return ""
+    if "uncorrectable" in text or "parity" in text or "critical overtemp" in text:
+        return "uncorrectable"
+    return "correctable" if "correctable" in text else ""
 
 
 def dimm(event: Event) -> str:

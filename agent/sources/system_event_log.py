@@ -116,9 +116,9 @@ def _place(event: Event, sensors: Sequence[Sensor]) -> Optional[Tuple[str, str, 
     """Subject, item and kind of an event; nothing if it asks for nothing."""
     if event.type in ("Power Supply", "Power Unit"):
         return _of_power(event, sensors)
-    if event.type == "Memory" or "memory error logging disabled" in event.text.lower():
-        kind = sel_records.memory_kind(event.text)
-        return ("sel_memory", sel_records.dimm(event), kind) if kind else None
+    memory = sel_records.memory_kind(event)
+    if memory:
+        return "sel_memory", sel_records.dimm(event), memory
     level = ipmi_sensors.severity(event.subject, event.text)
     if not level:
         return None
