@@ -15,7 +15,7 @@ import pytest
 from agent.checks import power
 from agent.expected import Bmc, Expected
 from agent.live import LiveHost
-from agent.recording import RecordingHost
+from agent.recording import RecordingHost, ReplayHost
 from agent.sources import ipmitool, system_event_log
 from agent.state import State
 from agent.status import Finding
@@ -248,6 +248,8 @@ def test_the_agent_itself_as_a_program_with_a_password_in_a_variable_of_another_
     assert {row["item"]: row["status"] for row in rows if row["check"] == "power"}["PS1"] == "critical"
     assert "ipmitool" in written
     assert sim.PASSWORD not in ended.stdout + ended.stderr + written
+    replayed = by_item(run_checks(ReplayHost(str(tmp_path / "recorded")), "power"))
+    assert replayed["PS1"].status == "critical", "the recording can be replayed, without a BMC"
 
 
 def test_the_password_is_on_no_command_line(bmc: RealBmc) -> None:
