@@ -45,6 +45,24 @@ def test_a_command_sees_no_secret_of_ours_but_the_one_it_needs(
     assert "AWS_SECRET" not in seen
 
 
+def test_a_secret_may_come_from_a_variable_of_another_name_which_must_be_set(
+    host: LiveHost, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMC_OF_RACK_7", "s3cret")
+    tool = script(tmp_path, "env")
+    seen = host.run(tool, secret_env="IPMI_PASSWORD", secret_from="BMC_OF_RACK_7").out
+
+    assert "IPMI_PASSWORD=s3cret" in seen and "BMC_OF_RACK_7" not in seen
+    with pytest.raises(CannotTell, match="the environment variable BMC_OF_RACK_8 is not set"):
+        host.run(tool, secret_env="IPMI_PASSWORD", secret_from="BMC_OF_RACK_8")
+
+
+def test_tools_print_times_in_utc(host: LiveHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+
+    assert host.run("date", "+%Z").out == "UTC\n"
+
+
 def test_a_tool_that_is_not_there_names_its_package(host: LiveHost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "search_path", lambda: "/nowhere")
     monkeypatch.setenv("PATH", "/nowhere")

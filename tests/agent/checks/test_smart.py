@@ -471,7 +471,7 @@ class CountingHost(HandmadeHost):
         self.at_once = self.most_at_once = 0
         self.counting = threading.Lock()
 
-    def run(self, *argv: str, deadline_s: float = 8.0, secret_env: str = "") -> Answer:
+    def run(self, *argv: str, deadline_s: float = 8.0, secret_env: str = "", secret_from: str = "") -> Answer:
         with self.counting:
             command = " ".join(argv)
             self.started[command] = self.started.get(command, 0) + 1
@@ -480,7 +480,7 @@ class CountingHost(HandmadeHost):
         time.sleep(0.1)
         with self.counting:
             self.at_once -= 1
-        return super().run(*argv, deadline_s=deadline_s, secret_env=secret_env)
+        return super().run(*argv, deadline_s=deadline_s, secret_env=secret_env, secret_from=secret_from)
 
 
 def test_each_disk_is_read_once_and_all_at_once() -> None:
