@@ -51,6 +51,13 @@ def behind(host: Host, device: str) -> List[str]:
     return sorted(found)
 
 
+def stack(host: Host, device: str) -> Set[str]:
+    """Every whole device that this one stands on, itself included: `dm-0`, `md0`, `sda`, `sdb`."""
+    seen: Set[str] = set()
+    _below(host, disk_of(host, device), seen)
+    return seen
+
+
 def behind_mount(host: Host, path: str) -> List[str]:
     """The disks behind the file system that is mounted exactly at `path`; CannotTell if none is."""
     mount = mount_table.mount_at(host, path)

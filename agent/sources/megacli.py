@@ -1,0 +1,115 @@
+"""MegaCli, the tool before storcli: `-LDPDInfo -aALL`."""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, List, NamedTuple, Tuple
+
+from agent.host import CannotTell
+from agent.sources import raid_arrays as raid
+from agent.sources.raid_arrays import Array, Controller, Member
+from agent.sources.storcli import DISK_STATES, VIRTUAL_STATES
+
+# Adapter #0
+ADAPTER = re.compile(r"Adapter #(\d{1,3})")
+# Virtual Drive: 0 (Target Id: 0)    older: Virtual Disk: 0 (Target Id:0)
+VIRTUAL = re.compile(r"(?:CacheCade )?Virtual (?:Drive|Disk): (\d{1,4})")
+# PD: 0 Information
+DISK = re.compile(r"PD: (\d{1,4}) Information")
+# Span: 0 - Number of PDs: 8
+SPAN = re.compile(r"Span: (\d{1,3}) - Number of PDs: (\d{1,4})")
+# Firmware state: Online, Spun Up
+PAIR = re.compile(r"([\w./ '()-]+?) *: ?(.*)")
+# Primary-1, Secondary-3, RAID Level Qualifier-0
+LEVEL = re.compile(r"Primary-(\d), Secondary-(\d)")
+
+
+class _Part(NamedTuple):
+    """One virtual or physical drive under its adapter; span: of a physical drive."""
+
+    kind: str
+    number: str
+    span: str
+    facts: Dict[str, str]
+
+
+def parse(text: str) -> List[Controller]:
+    """The adapters with their virtual drives; CannotTell if there is none."""
+    adapters: Dict[str, List[_Part]] = {}
+    parts: List[_Part] = []
+    span = "0"
+    for row in text.splitlines():
+        adapter, virtual, disk, spans = (regex.match(row) for regex in (ADAPTER, VIRTUAL, DISK, SPAN))
+        if adapter:
+            parts = adapters.setdefault(adapter.group(1), [])
+        elif spans and parts:
+            span = spans.group(1)
+            parts[-1].facts.setdefault("disks", "0")
+            parts.append(_Part("span", span, span, {"disks": spans.group(2)}))
+        elif (virtual or disk) and adapters:
+            number = (virtual or disk).group(1)  # type: ignore[union-attr]
+            parts.append(_Part("virtual" if virtual else "disk", number, span, {}))
+        else:
+            pair = PAIR.match(row.strip())
+            if pair and parts:
+                parts[-1].facts.setdefault(pair.group(1), pair.group(2).strip())
+            elif "Number of Virtual Disks" in row and adapters:
+                parts.append(_Part("count", "", "", {}))
+    if not any(adapters.values()):
+        raise CannotTell("MegaCli tells of no adapter")
+    return [_controller(number, found) for number, found in adapters.items()]
+
+
+def _controller(number: str, parts: List[_Part]) -> Controller:
+    starts = [at for at, part in enumerate(parts) if part.kind == "virtual"]
+    ends = starts[1:] + [len(parts)]
+    arrays = tuple(_array(number, parts[start], parts[start + 1 : end]) for start, end in zip(starts, ends))
+    return Controller(f"c{number}", "MegaRAID", arrays, sum(part.kind == "disk" for part in parts))
+
+
+def _array(adapter: str, virtual: _Part, parts: List[_Part]) -> Array:
+    said = virtual.facts.get("State", "")
+    members: List[Member] = []
+    spans: Dict[str, List[int]] = {}
+    for part in parts:
+        if part.kind == "disk":
+            spans.setdefault(part.span, []).append(len(members))
+            members.append(_member(part, len(members)))
+    level = _level(virtual.facts.get("RAID Level", ""), len(members))
+    mirrors: Tuple[Tuple[int, ...], ...] = ()
+    if level in ("raid1", "raid10"):
+        mirrors = tuple(pair for slots in spans.values() for pair in raid.in_pairs(slots))
+    return Array(
+        name=f"c{adapter}/v{virtual.number}",
+        level=level,
+        state=VIRTUAL_STATES.get(said.lower(), raid.UNKNOWN),
+        said=said or "nothing",
+        members=tuple(members),
+        groups=mirrors,
+        action="rebuild" if any(member.state == raid.REBUILDING for member in members) else "",
+    )
+
+
+def _member(part: _Part, slot: int) -> Member:
+    facts = part.facts
+    said = facts.get("Firmware state", "").split(",")[0].strip()
+    troubles = []
+    if facts.get("Predictive Failure Count", "0") not in ("0", ""):
+        troubles.append(f"{facts['Predictive Failure Count'][:9]} predictive failures")
+    if facts.get("Drive has flagged a S.M.A.R.T alert", "").lower() == "yes":
+        troubles.append("a SMART alert")
+    if facts.get("Media Error Count", "0") not in ("0", ""):
+        troubles.append(f"{facts['Media Error Count'][:9]} media errors")
+    name = f"slot {facts.get('Enclosure Device ID', '?')}:{facts.get('Slot Number', '?')}" if said else "missing drive"
+    state = DISK_STATES.get(said.lower(), raid.ONLINE if said else raid.MISSING)
+    return Member(name, slot, state, " and ".join(troubles))
+
+
+def _level(said: str, disks: int) -> str:
+    match = LEVEL.match(said)
+    if not match:
+        return "unknown level"
+    primary, secondary = match.groups()
+    if primary == "1":
+        return "raid10" if secondary == "3" or disks > 2 else "raid1"
+    return f"raid{primary}{'0' if secondary == '3' else ''}"

@@ -1,0 +1,218 @@
+"""ssacli (HPE Smart Array, older names hpssacli and hpacucli): `ctrl all show config`, with or without `detail`."""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, List, NamedTuple, Tuple
+
+from agent.host import CannotTell
+from agent.sources import raid_arrays as raid
+from agent.sources.raid_arrays import Array, Controller, Member
+
+# Smart Array P410i in Slot 0 (Embedded)        /  HPE Smart HBA H240 in Slot 1  (HBA Mode)  (sn: PD...)
+CONTROLLER = re.compile(r"(\S.*?) in Slot (\w+)\b")
+#    Array: A      /   array A (SAS, Unused Space: 0  MB)     /   Array A
+ARRAY = re.compile(r"\s+[Aa]rray:? ([A-Z]{1,2})\b")
+#       Logical Drive: 1
+LOGICAL = re.compile(r"\s+Logical Drive: (\d{1,4})$")
+#       logicaldrive 1 (1.8 TB, RAID 1+0, Recovering, 26% complete)
+LOGICAL_SHORT = re.compile(r"\s+logicaldrive (\d{1,4}) \((.*)\)$")
+#       physicaldrive 1I:1:1 (port 1I:box 1:bay 1, SATA, 1 TB, OK, spare)
+DRIVE_SHORT = re.compile(r"\s+physicaldrive (\S+) \((.*)\)$")
+#       physicaldrive 1I:1:1
+DRIVE = re.compile(r"\s+physicaldrive (\S+)$")
+#          Mirror Group 1:
+MIRROR = re.compile(r"\s+Mirror Group \d{1,3}:$")
+#          Fault Tolerance: 1+0
+PAIR = re.compile(r"\s+([\w/()' .-]+?): *(.*)$")
+PERCENT = re.compile(r"(\d{1,3}(?:\.\d+)?)% complete")
+UNASSIGNED = re.compile(r"\s+(?:Unassigned|unassigned|HBA Drives)$")
+
+LOGICAL_STATES = (
+    ("interim recovery", raid.DEGRADED),
+    ("ready for re", raid.DEGRADED),
+    ("ready rebuild", raid.DEGRADED),
+    ("degraded", raid.DEGRADED),
+    ("recovering", raid.REBUILDING),
+    ("rebuilding", raid.REBUILDING),
+    ("failed", raid.FAILED),
+    ("wrong", raid.FAILED),
+    ("bad connect", raid.FAILED),
+    ("shutdown", raid.FAILED),
+    ("not available", raid.FAILED),
+    ("disabled", raid.FAILED),
+    ("offline", raid.FAILED),
+    ("ok", raid.OPTIMAL),
+    ("expanding", raid.OPTIMAL),
+    ("queued for expansion", raid.OPTIMAL),
+    ("transforming", raid.OPTIMAL),
+    ("initializing", raid.OPTIMAL),
+    ("rapid parity initialization", raid.OPTIMAL),
+)
+GOOD = ("ok", "not configured", "not present", "n/a", "none", "charging", "recharging", "temporarily disabled", "")
+
+
+class Drive(NamedTuple):
+    """A physical drive as ssacli tells of it."""
+
+    name: str
+    status: str
+    spare: bool
+    worn: bool
+
+
+class _Reading:
+    """What has been read so far of one controller."""
+
+    def __init__(self, model: str, slot: str) -> None:
+        self.model, self.slot = model, slot
+        self.facts: Dict[str, str] = {}
+        self.logical: List[Dict[str, str]] = []
+        self.mirrors: List[List[List[str]]] = []
+        self.array = ""
+        self.drives: Dict[str, Dict[str, str]] = {}
+        self.of_array: Dict[str, List[str]] = {}
+        self.current = self.facts
+
+    def read(self, row: str) -> None:
+        if self._begin(row):
+            return
+        pair = PAIR.match(row)
+        if pair:
+            self.current.setdefault(pair.group(1), pair.group(2).strip())
+
+    def _begin(self, row: str) -> bool:
+        """Whether this row begins a part of the controller, which the rows after it speak of."""
+        array, logical, short = ARRAY.match(row), LOGICAL.match(row), LOGICAL_SHORT.match(row)
+        drive, drive_short = DRIVE.match(row), DRIVE_SHORT.match(row)
+        if array or UNASSIGNED.match(row):
+            self.array, self.current = array.group(1) if array else "", {}
+        elif logical or short:
+            self._begin_logical((logical or short).group(1), short.group(2) if short else "")  # type: ignore[union-attr]
+        elif MIRROR.match(row) and self.mirrors:
+            self.mirrors[-1].append([])
+        elif drive or drive_short:
+            self._begin_drive((drive or drive_short).group(1), drive_short.group(2) if drive_short else "")  # type: ignore[union-attr]
+        else:
+            return False
+        return True
+
+    def _begin_logical(self, number: str, short: str) -> None:
+        self.current = {"number": number, "array": self.array}
+        words = [word.strip() for word in short.split(",")]
+        if len(words) >= 3:
+            self.current.update({"Fault Tolerance": words[1], "Status": ", ".join(words[2:])})
+        self.logical.append(self.current)
+        self.mirrors.append([])
+
+    def _begin_drive(self, name: str, short: str) -> None:
+        """A drive's own block, or a mention of it: in a mirror group, in a list of the array or of an enclosure."""
+        words = [word.strip() for word in short.split(",")]
+        if short and self.mirrors and self.mirrors[-1] and self.current is self.logical[-1]:
+            self.mirrors[-1][-1].append(name)
+        facts = self.drives.setdefault(name, {})
+        if len(words) >= 4:
+            facts.setdefault("Status", words[3])
+            facts.setdefault("Drive Type", "Spare Drive" if "spare" in short.rsplit(words[3], 1)[-1] else "")
+        if not short:
+            self.current = facts
+            facts.pop("Status", None)
+        if self.array and name not in self.of_array.setdefault(self.array, []):
+            self.of_array[self.array].append(name)
+
+
+def parse(text: str) -> List[Controller]:
+    """The controllers of `ctrl all show config [detail]`; CannotTell if it tells of none."""
+    readings: List[_Reading] = []
+    for row in text.splitlines():
+        row = row.replace("\t", "   ").rstrip()
+        title = CONTROLLER.match(row)
+        if title:
+            readings.append(_Reading(title.group(1)[:80], title.group(2)))
+        elif readings and row.startswith(" "):
+            readings[-1].read(row)
+    if not readings:
+        raise CannotTell(f"ssacli tells of no controller: {text.strip()[:80] or 'nothing printed'}".replace("\n", " "))
+    return [_controller(reading) for reading in readings]
+
+
+def _controller(reading: _Reading) -> Controller:
+    if not reading.logical and not reading.drives and "Controller Status" not in reading.facts:
+        raise CannotTell(f"ssacli lists nothing of the controller in slot {reading.slot}")
+    faults, troubles = [], []
+    for name in ("Controller Status", "Cache Status", "Battery/Capacitor Status", "Battery Status", "Capacitor Status"):
+        said = reading.facts.get(name, "")
+        if said.lower().split(" (")[0] not in GOOD:
+            (faults if name == "Controller Status" else troubles).append(f"{name.lower()} {said[:60]}")
+    assigned = {name for names in reading.of_array.values() for name in names}
+    for name in reading.drives:
+        trouble = _against(_drive(reading, name))
+        if trouble and name not in assigned:
+            troubles.append(f"unassigned disk {name}: {trouble}")
+    arrays = tuple(_array(reading, at) for at in range(len(reading.logical)))
+    return Controller(f"slot {reading.slot}", reading.model, arrays, len(reading.drives), tuple(faults), tuple(troubles))
+
+
+def _drive(reading: _Reading, name: str) -> Drive:
+    facts = reading.drives.get(name, {})
+    worn = facts.get("SSD Smart Trip Wearout", "").lower() == "true"
+    return Drive(name, facts.get("Status", ""), "spare" in facts.get("Drive Type", "").lower(), worn)
+
+
+def _against(drive: Drive) -> str:
+    said = drive.status.lower()
+    wear = "worn out" if drive.worn else ""
+    return wear if said in ("ok", "rebuilding") else f"status {drive.status or 'not told'}{wear and ', ' + wear}"
+
+
+def _array(reading: _Reading, at: int) -> Array:
+    facts = reading.logical[at]
+    said = facts.get("Status", "")
+    percent = PERCENT.search(said)
+    members, groups = _members(reading, facts["array"], reading.mirrors[at])
+    return Array(
+        name=f"slot {reading.slot} ld {facts['number']}",
+        level=_level(facts.get("Fault Tolerance", "")),
+        state=next((state for word, state in LOGICAL_STATES if said.lower().startswith(word)), raid.UNKNOWN),
+        said=said[:60] or "nothing",
+        members=members,
+        groups=groups,
+        action="rebuild" if any(member.state == raid.REBUILDING for member in members) else "",
+        percent=float(percent.group(1)) if percent else -1.0,
+        disk=facts.get("Disk Name", "").replace("/dev/", "", 1),
+    )
+
+
+def _members(
+    reading: _Reading, array: str, mirrors: List[List[str]]
+) -> Tuple[Tuple[Member, ...], Tuple[Tuple[int, ...], ...]]:
+    """The array's drives; the first of each mirror group holds the same data, and so on."""
+    names = list(reading.of_array.get(array, []))
+    slots = {name: at for at, name in enumerate(names)}
+    members = []
+    for name in names:
+        drive = _drive(reading, name)
+        state = _drive_state(drive)
+        trouble = _against(drive) if state in (raid.ONLINE, raid.SPARE) else ""
+        members.append(Member(f"disk {name}", -1 if drive.spare else slots[name], state, trouble))
+    groups = tuple(tuple(slots[name] for name in pair if name in slots) for pair in zip(*mirrors)) if mirrors else ()
+    return tuple(members), tuple(group for group in groups if len(group) > 1)
+
+
+def _drive_state(drive: Drive) -> str:
+    said = drive.status.lower()
+    if said.startswith(("failed", "missing", "offline", "not supported", "erase")):
+        return raid.FAILED
+    if said.startswith("rebuilding"):
+        return raid.REBUILDING
+    return raid.SPARE if drive.spare else raid.ONLINE
+
+
+def _level(said: str) -> str:
+    """`1+0`, `RAID 1+0`, `1 (Mirroring)`, `5`, `RAID 6 (ADG)` as raid10, raid1, raid5, raid6.
+
+    >>> _level("RAID 1+0"), _level("6")
+    ('raid10', 'raid6')
+    """
+    match = re.search(r"(\d{1,2})(?:\+(\d))?", said)
+    return f"raid{match.group(1)}{match.group(2) or ''}" if match else "unknown level"
