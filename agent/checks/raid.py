@@ -11,10 +11,10 @@ Ok again: as soon as the array is whole; read errors 7 days after the last one.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence, Tuple, Union
+from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
 
-from agent.host import CannotTell, Host, NotApplicable, shared
-from agent.sources import block_devices, md, raid_controllers
+from agent.host import CannotTell, Host, NotApplicable
+from agent.sources import block_devices, disk_rules, mdstat, raid_survey, smartctl
 from agent.sources import raid_arrays as raid
 from agent.sources.raid_arrays import Array, Controller, Member
 from agent.state import Incident
@@ -27,14 +27,12 @@ DEADLINE_S = 45.0
 LAYOUT = "layout"
 LAYOUTS = ("jbod", "raid10")
 
-Subject = Union[Array, Controller, CannotTell]
-
 
 class Facts(NamedTuple):
     """kind: array, controller or layout. percent and left_s: -1 when not told.
 
-    exposed: mirrors with one disk left, as (gone, last, what is wrong with the last). member_errors: (disk, read
-    errors, hours since the last was seen).
+    exposed: mirrors with one disk left, as (gone, last, what is wrong with the last, what else is known of it).
+    member_errors: (disk, read errors, hours since the last was seen).
     """
 
     kind: str
@@ -45,7 +43,7 @@ class Facts(NamedTuple):
     gone: Tuple[str, ...] = ()
     rebuilding: Tuple[str, ...] = ()
     lost: Tuple[str, ...] = ()
-    exposed: Tuple[Tuple[str, str, str], ...] = ()
+    exposed: Tuple[Tuple[str, str, str, str], ...] = ()
     action: str = ""
     percent: float = -1.0
     left_s: float = -1.0
@@ -56,7 +54,7 @@ class Facts(NamedTuple):
 
 
 def find(host: Host) -> Sequence[str]:
-    found = _subjects(host)
+    found = raid_survey.subjects(host)
     items = list(found)
     if host.expected.layout in LAYOUTS and not any(isinstance(subject, CannotTell) for subject in found.values()):
         items.append(LAYOUT)
@@ -68,45 +66,35 @@ def find(host: Host) -> Sequence[str]:
 def look(host: Host, item: str) -> Facts:
     if item == LAYOUT:
         return _layout(host)
-    subject = _subjects(host)[item]
+    subject = raid_survey.subjects(host)[item]
     if isinstance(subject, CannotTell):
         raise subject
     if isinstance(subject, Controller):
         return Facts(
-            "controller", "", raid.OPTIMAL, subject.model, subject.disks, faults=subject.faults, troubles=subject.troubles
+            "controller",
+            "",
+            raid.OPTIMAL,
+            subject.model,
+            subject.disks,
+            faults=subject.faults,
+            troubles=subject.troubles,
         )
     return _array(host, subject)
 
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     rules = (_running, _redundancy, _work, _reports, _errors)
-    healthy = f"{facts.level} {facts.said}, {facts.disks} disks".strip()
+    healthy = f"{facts.level} {facts.said}".strip() + (f", {facts.disks} disks" if facts.disks else "")
     return combine([verdict for rule in rules for verdict in rule(facts, limits)], healthy)
 
 
-@shared
-def _subjects(host: Host) -> Dict[str, Subject]:
-    """Every array and controller by its item; an error stands for those that could not be asked."""
-    found: Dict[str, Subject] = {}
-    _gather(found, "md", lambda: list(md.arrays(host).values()))
-    _gather(found, "volumes", lambda: raid_controllers.volumes(host))
-    for driver in sorted({card.driver for card in raid_controllers.cards(host)}):
-        _gather(found, driver, lambda driver=driver: raid_controllers.controllers(host, driver))  # type: ignore[misc]
-    return found
-
-
-def _gather(found: Dict[str, Subject], name: str, ask: Callable[[], Sequence[Union[Array, Controller]]]) -> None:
-    try:
-        for subject in ask():
-            found[subject.name] = subject
-            if isinstance(subject, Controller):
-                found.update({array.name: array for array in subject.arrays})
-    except CannotTell as error:
-        found[name] = error
-
-
 def _array(host: Host, array: Array) -> Facts:
+    errors = tuple(_errors_of(host, array, member) for member in array.members if member.errors)
+    array = raid.settled(array._replace(members=tuple(_with_serial(host, member) for member in array.members)))
     absent = (raid.FAILED, raid.MISSING)
+    troubles = [f"{member.name}: {member.trouble}" for member in array.members if member.trouble]
+    if array.state in (raid.OPTIMAL, raid.REBUILDING):
+        troubles += [f"{member.name} failed and is still listed" for member in array.members if member.state in absent]
     return Facts(
         kind="array",
         level=array.level,
@@ -116,11 +104,108 @@ def _array(host: Host, array: Array) -> Facts:
         gone=tuple(member.name for member in array.members if member.state in absent),
         rebuilding=tuple(member.name for member in array.members if member.state == raid.REBUILDING),
         lost=tuple(" and ".join(names) for names in raid.lost(array)),
-        exposed=tuple((" and ".join(gone), last.name, _against(last)) for gone, last in raid.exposed(array)),
+        exposed=tuple((" and ".join(gone), last.name, *_health(host, last)) for gone, last in raid.exposed(array)),
         action=array.action,
         percent=array.percent,
         left_s=array.left_s,
         mismatches=array.mismatches,
-        member_errors=tuple(_errors_of(host, array, member) for member in array.members if member.errors),
-        troubles=tuple(f"{member.name}: {member.trouble}" for member in array.members if member.trouble),
+        member_errors=errors,
+        troubles=tuple(troubles),
     )
+
+
+def _with_serial(host: Host, member: Member) -> Member:
+    """The member named as a person finds it: `sdc1 (serial ZA1BC2)`."""
+    try:
+        disk = block_devices.disks(host).get(member.disk)
+    except CannotTell:
+        return member
+    return member._replace(name=f"{member.name} (serial {disk.serial})") if disk and disk.serial else member
+
+
+def _health(host: Host, last: Member) -> Tuple[str, str]:
+    """What is wrong with the last disk of a mirror by its array, its controller and SMART; and what is not known."""
+    said = [last.trouble, f"{last.errors} read errors" if last.errors else ""]
+    note = "its SMART data cannot be read"
+    if last.disk:
+        try:
+            smart = smartctl.read(host, f"/dev/{last.disk}", last.kind)
+            said.append(disk_rules.trouble(smart))
+            note = "SMART finds no fault in it"
+        except (CannotTell, NotApplicable) as error:
+            note += f" ({error})"
+    return ", ".join(filter(None, said)), note
+
+
+def _errors_of(host: Host, array: Array, member: Member) -> Tuple[str, int, float]:
+    """Read errors of the last 7 days that were not told before this boot, and how many hours ago they were seen."""
+    key = f"raid/errors/{array.name}/{member.name}"
+    before = host.state.remembered(key)
+    host.state.remember(key, member.errors)
+    new = member.errors - before if isinstance(before, int) and before <= member.errors else member.errors
+    item = f"{array.name} {member.name}"
+    if new:
+        host.state.add_incidents("raid_errors", item, [Incident("read errors", host.now(), new)])
+    noted = host.state.incidents("raid_errors", item)
+    hours = (host.now() - noted[-1].at) / 3600 if noted else -1.0
+    return member.name, sum(incident.times for incident in noted), round(hours, 1)
+
+
+def _layout(host: Host) -> Facts:
+    seen, named = raid_survey.layout(host), host.expected.layout
+    troubles = () if seen == named else (f"the layout is {seen}, the inventory says {named}",)
+    return Facts(LAYOUT, seen, raid.OPTIMAL, "as the inventory says", 0, troubles=troubles)
+
+
+def _running(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
+    if facts.state == raid.FAILED:
+        why = mdstat.NOT_RUNNING.get(facts.said, "it does not run")
+        return [critical(f"{facts.level} array is {facts.said}: {why}{_gone(facts)}", PLAYBOOK)]
+    if facts.state == raid.UNKNOWN:
+        return [unknown(f"the state of this {facts.level} array cannot be told: {facts.said}")]
+    return []
+
+
+def _redundancy(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
+    found = [critical(f"data lost: {names} held the same data and are gone", PLAYBOOK) for names in facts.lost]
+    for gone, last, trouble, _ in facts.exposed:
+        if trouble:
+            what = "is rebuilding" if gone in facts.rebuilding else "failed"
+            found.append(
+                critical(f"{gone} {what} and its mirror {last} has {trouble}: one failure from data loss", PLAYBOOK)
+            )
+    if facts.state == raid.DEGRADED and not found:
+        mirrors = "".join(f"; {last} alone holds the data of {gone}, {note}" for gone, last, _, note in facts.exposed)
+        found.append(critical(f"{facts.level} array is degraded ({facts.said}){_gone(facts)}{mirrors}", PLAYBOOK))
+    return found
+
+
+def _gone(facts: Facts) -> str:
+    return f": {', '.join(facts.gone)} failed or missing" if facts.gone else ""
+
+
+def _work(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
+    """A rebuild or a first synchronisation; a check or a repair of whole arrays is no news."""
+    if facts.state != raid.REBUILDING and not facts.rebuilding:
+        return []
+    what = f"rebuilding {', '.join(facts.rebuilding)}" if facts.rebuilding else f"{facts.action or 'rebuild'} under way"
+    percent = f"{facts.percent:g} % done" if facts.percent >= 0 else "progress not told"
+    left = f", about {facts.left_s / 3600:.1f} h left" if facts.left_s >= 0 else ""
+    return [warning(f"{facts.level} array: {what}, {percent}{left}", PLAYBOOK)]
+
+
+def _reports(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
+    """What the controller or the members say against themselves, and the outcome of the last check."""
+    found = [critical(fault, PLAYBOOK) for fault in facts.faults]
+    found += [warning(trouble, "" if facts.kind == LAYOUT else PLAYBOOK) for trouble in facts.troubles]
+    if facts.mismatches >= limits["mismatches_warning"]:
+        found.append(warning(f"{facts.mismatches} sectors differed between copies in the last check", PLAYBOOK))
+    return found
+
+
+def _errors(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
+    return [
+        warning(f"{name}: {errors} read errors repaired, the last seen {hours:.0f} h ago", PLAYBOOK)
+        for name, errors, hours in facts.member_errors
+        if errors >= limits["member_errors_warning"] and 0 <= hours < limits["clear_after_hours"]
+    ]

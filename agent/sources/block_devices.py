@@ -60,13 +60,20 @@ def stack(host: Host, device: str) -> Set[str]:
 
 def behind_mount(host: Host, path: str) -> List[str]:
     """The disks behind the file system that is mounted exactly at `path`; CannotTell if none is."""
+    return behind(host, _mounted_device(host, path))
+
+
+def stack_of_mount(host: Host, path: str) -> Set[str]:
+    """Every whole device below the file system that is mounted exactly at `path`; CannotTell if none is."""
+    return stack(host, _mounted_device(host, path))
+
+
+def _mounted_device(host: Host, path: str) -> str:
     mount = mount_table.mount_at(host, path)
     if mount is None:
         raise CannotTell(f"nothing is mounted at {path}")
-    try:
-        return behind(host, mount.dev)
-    except Missing:  # btrfs and others give their mounts a number of no device
-        return behind(host, mount.source)
+    # btrfs and others give their mounts a number of no device
+    return mount.source if mount.dev.startswith("0:") else mount.dev
 
 
 def disk_of(host: Host, device: str) -> str:
@@ -122,7 +129,7 @@ def carrying_data(host: Host) -> Dict[str, List[str]]:
     """
     if not host.expected.mounts:
         kafka.need_role(host)
-        return {name: [] for name in physical(host)}
+        return {name: [] for name in physical(host) if disks(host)[name].size_bytes}  # not an empty card reader
     found: Dict[str, List[str]] = {}
     why = ""
     for path in host.expected.mount_paths:

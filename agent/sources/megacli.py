@@ -7,8 +7,8 @@ from typing import Dict, List, NamedTuple, Tuple
 
 from agent.host import CannotTell
 from agent.sources import raid_arrays as raid
+from agent.sources.megaraid_words import DISK_STATES, VIRTUAL_STATES
 from agent.sources.raid_arrays import Array, Controller, Member
-from agent.sources.storcli import DISK_STATES, VIRTUAL_STATES
 
 # Adapter #0
 ADAPTER = re.compile(r"Adapter #(\d{1,3})")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import List, NamedTuple, Sequence, Set, Tuple
 
 OPTIMAL = "optimal"
 DEGRADED = "degraded"
@@ -21,7 +21,8 @@ class Member(NamedTuple):
     """One disk of an array. state: online, rebuilding, failed, missing or spare.
 
     slot: its place in the array, -1 for a spare or where nobody tells. trouble: what its controller says against it.
-    disk: its kernel name, where the kernel sees it. errors: read errors that the array could repair, so far.
+    disk: its kernel name, where the kernel sees it; behind MegaRAID `bus/0`, and kind is then `megaraid,17`, as
+    smartctl wants it. errors: read errors so far that the array could repair.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Member(NamedTuple):
     state: str
     trouble: str = ""
     disk: str = ""
+    kind: str = ""
     errors: int = 0
 
 
@@ -98,7 +100,7 @@ def md_mirrors(level: str, layout: int, disks: int) -> Tuple[Tuple[int, ...], ..
 
 def _copies(first: int, near: int, far: int, disks: int, in_set: int) -> Tuple[int, ...]:
     """The slots of one chunk: `near` neighbours, each repeated `far` times further on within its set."""
-    slots = set()
+    slots: Set[int] = set()
     for copy in range(near):
         slot = (first + copy) % disks
         start = slot - slot % in_set
@@ -132,6 +134,21 @@ def exposed(array: Array) -> List[Exposed]:
 
 
 def _names(array: Array, slots: Sequence[int]) -> Tuple[str, ...]:
-    """The members in these slots; a slot that nobody holds is named as such."""
+    """The members in these slots. md soon takes a failed disk out of its slot: if there is but one, it is the one."""
     held = {member.slot: member.name for member in array.members if member.slot >= 0}
+    homeless = [member.name for member in array.members if member.slot < 0 and member.state == FAILED]
+    empty = {slot for group in array.groups for slot in group} - set(held)
+    if len(homeless) == len(empty) == 1:
+        held[empty.pop()] = homeless[0]
     return tuple(held.get(slot, f"the disk of slot {slot}") for slot in slots)
+
+
+def settled(array: Array) -> Array:
+    """The array in the state that its members show: controllers call one that rebuilds degraded, and lag behind."""
+    states = [member.state for member in array.members if member.slot >= 0]
+    absent = FAILED in states or MISSING in states
+    if array.state == DEGRADED and array.action and REBUILDING in states and not absent:
+        return array._replace(state=REBUILDING)
+    if array.state in (OPTIMAL, REBUILDING) and absent:
+        return array._replace(state=DEGRADED)
+    return array

@@ -6,7 +6,7 @@ import re
 from typing import Callable, Dict, List, NamedTuple, Tuple
 
 from agent.host import Answer, CannotTell, Host, Missing, ToolMissing, shared
-from agent.sources import arcconf, block_devices, megacli, raid_arrays, ssacli, storcli
+from agent.sources import arcconf, megacli, raid_arrays, ssacli, storcli
 from agent.sources.raid_arrays import Array, Controller, Member
 
 TOOL_DEADLINE_S = 20.0
@@ -43,20 +43,9 @@ def cards(host: Host) -> List[Card]:
     """The controllers whose driver can run arrays that the kernel cannot see into."""
     found = []
     for driver in READERS:
-        try:
-            names = host.list_dir(f"/sys/bus/pci/drivers/{driver}")
-        except Missing:
-            continue
-        for address in filter(PCI_ADDRESS.fullmatch, names):
-            found.append(Card(driver, address, _vendor(host, address)))
+        for address in filter(PCI_ADDRESS.fullmatch, _names(host, f"/sys/bus/pci/drivers/{driver}")):
+            found.append(Card(driver, address, _text(host, f"/sys/bus/pci/devices/{address}/subsystem_vendor")))
     return found
-
-
-def _vendor(host: Host, address: str) -> str:
-    try:
-        return host.read(f"/sys/bus/pci/devices/{address}/subsystem_vendor", 64).strip()
-    except CannotTell:
-        return ""
 
 
 @shared
@@ -72,27 +61,19 @@ def controllers(host: Host, driver: str) -> List[Controller]:
 @shared
 def volumes(host: Host) -> List[Array]:
     """The arrays of plain HBAs with RAID firmware (mpt3sas, IR), as the kernel's raid_class shows them."""
-    try:
-        names = host.list_dir("/sys/class/raid_devices")
-    except Missing:
-        return []
-    return [_volume(host, name) for name in names]
+    return [_volume(host, name) for name in _names(host, "/sys/class/raid_devices")]
 
 
 def _volume(host: Host, name: str) -> Array:
     base = f"/sys/class/raid_devices/{name}"
-    state, level = host.read(f"{base}/state", 64).strip(), host.read(f"{base}/level", 64).strip()
-    try:
-        disks = host.list_dir(f"{base}/device/block")
-    except Missing:
-        disks = []
+    state, level = _text(host, f"{base}/state"), _text(host, f"{base}/level")
     return Array(
         name=f"volume {name}",
         level=level or "unknown level",
         state=VOLUME_STATES.get(state, raid_arrays.UNKNOWN),
         said=state or "nothing",
         action="resync" if state == "resyncing" else "",
-        disk=disks[0] if disks else "",
+        disk=next(iter(_names(host, f"{base}/device/block")), ""),
     )
 
 
@@ -170,33 +151,59 @@ def _changed(found: List[Controller], of: Callable[[Controller, Array], Array]) 
 
 
 def _with_kernel_names(host: Host, found: List[Controller]) -> List[Controller]:
-    """The virtual drives' kernel names: megaraid_sas puts drive N at SCSI channel 2 (128 to a channel), target N."""
-    try:
-        addresses = {name: host.link(f"/sys/block/{name}/device") for name in block_devices.whole_disks(host)}
-    except CannotTell:
-        addresses = {}
+    """Virtual drives as the kernel names them, and disks as smartctl reaches them, for each controller.
+
+    megaraid_sas puts virtual drive N at SCSI channel 2 (and 128 of them to a channel), target N.
+    """
+    adapters = {f"c{at}": number for at, number in enumerate(_megaraid_adapters(host))}
     names = {}
-    for name, path in addresses.items():
-        match = SCSI_ADDRESS.search(path)
-        if match and _is_megaraid(host, match.group(1)):
+    for name in _names(host, "/sys/block"):
+        match = SCSI_ADDRESS.search(_link(host, f"/sys/block/{name}/device"))
+        if match:
             adapter, channel, target = (int(number) for number in match.groups())
             names[adapter, (channel - 2) * 128 + target] = name
-    order = sorted({adapter for adapter, _ in names})
-    hosts = {f"c{at}": adapter for at, adapter in enumerate(order)}
 
     def of(controller: Controller, array: Array) -> Array:
+        adapter = adapters.get(controller.name, -1)
         number = array.name.rpartition("/v")[2]
-        key = (hosts.get(controller.name, -1), int(number) if number.isdigit() else -1)
-        return array._replace(disk=names.get(key, ""))
+        members = array.members
+        if adapter >= 0:
+            members = tuple(member._replace(disk=f"bus/{adapter}" if member.kind else "") for member in members)
+        disk = names.get((adapter, int(number) if number.isdigit() else -1), "")
+        return array._replace(disk=disk, members=members)
 
     return _changed(found, of)
 
 
-def _is_megaraid(host: Host, adapter: str) -> bool:
+def _megaraid_adapters(host: Host) -> List[int]:
+    """The SCSI host numbers of MegaRAID controllers, in storcli's order."""
+    found = []
+    for name in _names(host, "/sys/class/scsi_host"):
+        number = name[len("host") :]
+        if number.isdigit() and _text(host, f"/sys/class/scsi_host/{name}/proc_name") == "megaraid_sas":
+            found.append(int(number))
+    return sorted(found)
+
+
+def _names(host: Host, path: str) -> List[str]:
     try:
-        return host.read(f"/sys/class/scsi_host/host{adapter}/proc_name", 64).strip() == "megaraid_sas"
+        return host.list_dir(path)
+    except Missing:
+        return []
+
+
+def _text(host: Host, path: str) -> str:
+    try:
+        return host.read(path, 64).strip()
     except CannotTell:
-        return False
+        return ""
+
+
+def _link(host: Host, path: str) -> str:
+    try:
+        return host.link(path)
+    except CannotTell:
+        return ""
 
 
 def _smart_array(host: Host, mine: List[Card]) -> List[Controller]:

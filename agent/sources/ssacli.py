@@ -139,7 +139,8 @@ def parse(text: str) -> List[Controller]:
 def _controller(reading: _Reading) -> Controller:
     if not reading.logical and not reading.drives and "Controller Status" not in reading.facts:
         raise CannotTell(f"ssacli lists nothing of the controller in slot {reading.slot}")
-    faults, troubles = [], []
+    faults: List[str] = []
+    troubles: List[str] = []
     for name in ("Controller Status", "Cache Status", "Battery/Capacitor Status", "Battery Status", "Capacitor Status"):
         said = reading.facts.get(name, "")
         if said.lower().split(" (")[0] not in GOOD:
@@ -150,7 +151,9 @@ def _controller(reading: _Reading) -> Controller:
         if trouble and name not in assigned:
             troubles.append(f"unassigned disk {name}: {trouble}")
     arrays = tuple(_array(reading, at) for at in range(len(reading.logical)))
-    return Controller(f"slot {reading.slot}", reading.model, arrays, len(reading.drives), tuple(faults), tuple(troubles))
+    return Controller(
+        f"slot {reading.slot}", reading.model, arrays, len(reading.drives), tuple(faults), tuple(troubles)
+    )
 
 
 def _drive(reading: _Reading, name: str) -> Drive:

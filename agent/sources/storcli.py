@@ -7,62 +7,24 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Dict, Iterator, List, Mapping, Match, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Match, NamedTuple, Tuple
 
 from agent.host import CannotTell
 from agent.sources import raid_arrays as raid
+from agent.sources import storcli_text
+from agent.sources.megaraid_words import DISK_STATES, VIRTUAL_STATES
 from agent.sources.raid_arrays import Array, Controller, Member
 
 Row = Mapping[str, Any]
 
-VIRTUAL_STATES = {
-    "optl": raid.OPTIMAL,
-    "optimal": raid.OPTIMAL,
-    "dgrd": raid.DEGRADED,
-    "degraded": raid.DEGRADED,
-    "pdgd": raid.DEGRADED,
-    "partially degraded": raid.DEGRADED,
-    "rec": raid.REBUILDING,
-    "recovery": raid.REBUILDING,
-    "rbld": raid.REBUILDING,
-    "ofln": raid.FAILED,
-    "offln": raid.FAILED,
-    "offline": raid.FAILED,
-    "failed": raid.FAILED,
-    "msng": raid.FAILED,
-    "missing": raid.FAILED,
-}
-DISK_STATES = {
-    "onln": raid.ONLINE,
-    "online": raid.ONLINE,
-    "cpybck": raid.ONLINE,
-    "rbld": raid.REBUILDING,
-    "rebuild": raid.REBUILDING,
-    "offln": raid.FAILED,
-    "offline": raid.FAILED,
-    "failed": raid.FAILED,
-    "fail": raid.FAILED,
-    "dgrd": raid.FAILED,
-    "ubad": raid.FAILED,
-    "ubunsp": raid.FAILED,
-    "msng": raid.MISSING,
-    "missing": raid.MISSING,
-    "ghs": raid.SPARE,
-    "dhs": raid.SPARE,
-}
 # Disks outside every array that are as they should be: unconfigured good, JBOD, hot spares, ready, sanitising.
 AT_REST = ("ugood", "jbod", "ghs", "dhs", "rdy", "onln", "conf", "sntze", "rbld", "cpybck")
 GOOD = ("optimal", "ok", "na", "n/a", "-", "", "0", "none", "charging", "learning", "optimal/learning")
 # BBU Status 32: a learn cycle is under way; 0: all is well
 BBU_BITS_AT_REST = 0x20
 
-SIZE = re.compile(r"(\d[\d.]*) ([KMGTP]?B)\b")
-# /c0/v0 :   VD LIST :   Cachevault_Info :
-SECTION = re.compile(r"(\S.*?) :\s*$")
-PAIR = re.compile(r"([^=|]+?) = ?(.*)")
 # Drive-ID /c0/e252/s1      section: Drive /c0/e252/s1 State
 DRIVE = re.compile(r"/c(\d{1,3})(?:/e(\d{1,4}))?/s(\d{1,4})\b")
-FREE_TEXT = ("Name", "Model", "ProdID", "VendorSpecific", "Product Name")
 
 
 class Rebuild(NamedTuple):
@@ -123,7 +85,7 @@ def _health(state: Row) -> DriveHealth:
 def _responses(text: str) -> Iterator[Dict[str, Any]]:
     """The `Response Data` of each controller that answered."""
     start = text.find("{")
-    controllers = _from_json(text[start:]) if start >= 0 and '"Controllers"' in text else _from_text(text)
+    controllers = _from_json(text[start:]) if start >= 0 and '"Controllers"' in text else storcli_text.parse(text)
     refusals = []
     answered = 0
     for controller in controllers:
@@ -230,7 +192,9 @@ def _member(row: Row, slot: int) -> Member:
     said = str(row.get("State", "")).strip()
     state = DISK_STATES.get(said.lower(), raid.ONLINE)
     odd = "" if said.lower() in DISK_STATES and said.lower() != "cpybck" else f"state {said or 'nothing'}"
-    return Member(_place(row), slot, state, {"cpybck": "a copyback under way"}.get(said.lower(), odd))
+    trouble = "a copyback under way" if said.lower() == "cpybck" else odd
+    did = str(row.get("DID", "")).strip()
+    return Member(_place(row), slot, state, trouble, kind=f"megaraid,{did}" if did.isdigit() else "")
 
 
 def _place(row: Row) -> str:
@@ -278,67 +242,3 @@ def _nested(response: Mapping[str, Any]) -> Iterator[Tuple[str, Any]]:
         yield name, section
         if isinstance(section, dict):
             yield from section.items()
-
-
-def _from_text(text: str) -> List[Dict[str, Any]]:
-    """Text output in the shape of the JSON: one entry for each `Controller = N` that is followed by its status."""
-    rows = [row.rstrip() for row in text.splitlines()]
-    starts = [at for at, row in enumerate(rows) if row.startswith("Controller = ") and _status_follows(rows, at)]
-    return [_block(rows[start:end]) for start, end in zip(starts, starts[1:] + [len(rows)])]
-
-
-def _status_follows(rows: List[str], at: int) -> bool:
-    return any(row.startswith("Status = ") for row in rows[at + 1 : at + 3])
-
-
-def _block(rows: List[str]) -> Dict[str, Any]:
-    """One controller's text: pairs above the first section, then sections of pairs or of one table."""
-    command: Dict[str, Any] = {}
-    response: Dict[str, Any] = {}
-    name, section = "", response
-    for at, row in enumerate(rows):
-        title = SECTION.match(row)
-        if title and at + 1 < len(rows) and rows[at + 1].startswith("==="):
-            name, section = title.group(1), {}
-            response[name] = section
-        elif row.startswith("---") and at + 2 < len(rows) and rows[at + 2].startswith("---"):
-            response[name or "rows"] = _parse_table(rows[at + 1], rows[at + 3 :])
-        else:
-            _note_pair(row, section, command if not response and not name else None, response)
-    return {"Command Status": command, "Response Data": response}
-
-
-def _note_pair(row: str, section: Dict[str, Any], command: Optional[Dict[str, Any]], response: Dict[str, Any]) -> None:
-    pair = PAIR.match(row)
-    if not pair or "|" in row:
-        return
-    key, value = pair.group(1).strip(), pair.group(2).strip()
-    if command is not None and key in ("Controller", "Status", "Description"):
-        command[key] = value
-    elif key in ("Virtual Drives", "Physical Drives"):
-        response[key] = value
-    else:
-        section[key] = value
-
-
-def _parse_table(header: str, rows: List[str]) -> List[Dict[str, str]]:
-    columns = header.split()
-    found = []
-    for row in rows:
-        if row.startswith("---") or not row.strip():
-            break
-        found.append(_cells(columns, SIZE.sub(r"\1_\2", row).split()))
-    return found
-
-
-def _cells(columns: List[str], words: List[str]) -> Dict[str, str]:
-    """Words under their columns; the column of free text takes what the others leave."""
-    free = next((at for at, column in enumerate(columns) if column in FREE_TEXT), len(columns))
-    after = max(len(columns) - free - 1, 0)
-    if len(words) < free + after:
-        return dict(zip(columns, words))
-    cells = dict(zip(columns[:free], words))
-    if free < len(columns):
-        cells[columns[free]] = " ".join(words[free : len(words) - after])
-        cells.update(zip(columns[free + 1 :], words[len(words) - after :]))
-    return {column: word.replace("_", " ") if SIZE.match(word.replace("_", " ")) else word for column, word in cells.items()}

@@ -1,0 +1,51 @@
+"""Every array and every RAID controller of this machine, whoever keeps it; and the layout below the data mounts."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Sequence, Union
+
+from agent.host import CannotTell, Host, shared
+from agent.sources import block_devices, md, raid_controllers
+from agent.sources.raid_arrays import Array, Controller
+
+Subject = Union[Array, Controller, CannotTell]
+
+
+@shared
+def subjects(host: Host) -> Dict[str, Subject]:
+    """Every array and controller by its item; an error stands for those that could not be asked."""
+    found: Dict[str, Subject] = {}
+    _gather(found, "md", lambda: list(md.arrays(host).values()))
+    _gather(found, "volumes", lambda: raid_controllers.volumes(host))
+    for driver in sorted({card.driver for card in raid_controllers.cards(host)}):
+        _gather(found, driver, lambda driver=driver: raid_controllers.controllers(host, driver))  # type: ignore[misc]
+    return found
+
+
+def _gather(found: Dict[str, Subject], name: str, ask: Callable[[], Sequence[Union[Array, Controller]]]) -> None:
+    try:
+        for subject in ask():
+            found[subject.name] = subject
+            if isinstance(subject, Controller):
+                found.update({array.name: array for array in subject.arrays})
+    except CannotTell as error:
+        found[name] = error
+
+
+def layout(host: Host) -> str:
+    """`jbod`, `raid10` or another level, as it lies below the data mounts; `jbod and raid1` where they differ.
+
+    CannotTell when none of them is mounted on a block device.
+    """
+    levels = {found.disk: found.level for found in subjects(host).values() if isinstance(found, Array)}
+    words = set()
+    for path in host.expected.mount_paths:
+        try:
+            below = block_devices.stack_of_mount(host, path)
+        except CannotTell:
+            continue  # not mounted: the check `mounts` says so
+        redundant = [levels[name] for name in sorted(below) if levels.get(name, "raid0") != "raid0"]
+        words.add(redundant[0] if redundant else "jbod")
+    if not words:
+        raise CannotTell("the layout cannot be seen: no data mount is mounted on a disk")
+    return " and ".join(sorted(words))
