@@ -81,13 +81,17 @@ def _array(controller: str, facts: Dict[str, str], segments: List[Tuple[str, str
     return Array(
         name=f"adaptec {controller} ld {facts['number']}",
         level=f"raid{level.split()[0].lower()}" if level.split() else "unknown level",
-        state=next((state for word, state in LOGICAL_STATES if said.lower().startswith(word)), raid.UNKNOWN),
-        said=said[:60] or "nothing",
+        state=_state(said) if members else raid.UNKNOWN,
+        said=(said[:60] or "nothing") + ("" if members else ", but no disk of it is listed"),
         members=members,
         groups=_groups(segments) if level.split()[:1] in (["1"], ["10"]) else (),
         action="rebuild" if any(member.state == raid.REBUILDING for member in members) else "",
         disk=facts.get("Disk Name", "").replace("/dev/", "", 1),
     )
+
+
+def _state(said: str) -> str:
+    return next((state for word, state in LOGICAL_STATES if said.lower().startswith(word)), raid.UNKNOWN)
 
 
 def _groups(segments: List[Tuple[str, str, str]]) -> Tuple[Tuple[int, ...], ...]:

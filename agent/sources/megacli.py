@@ -57,6 +57,8 @@ def parse(text: str) -> List[Controller]:
                 parts.append(_Part("count", "", "", {}))
     if not any(adapters.values()):
         raise CannotTell("MegaCli tells of no adapter")
+    if not any(part.kind == "virtual" for found in adapters.values() for part in found):
+        raise CannotTell("MegaCli lists no virtual drive, and it does not tell of other disks")
     return [_controller(number, found) for number, found in adapters.items()]
 
 
@@ -82,8 +84,8 @@ def _array(adapter: str, virtual: _Part, parts: List[_Part]) -> Array:
     return Array(
         name=f"c{adapter}/v{virtual.number}",
         level=level,
-        state=VIRTUAL_STATES.get(said.lower(), raid.UNKNOWN),
-        said=said or "nothing",
+        state=VIRTUAL_STATES.get(said.lower(), raid.UNKNOWN) if members else raid.UNKNOWN,
+        said=(said or "nothing") + ("" if members else ", but no disk of it is listed"),
         members=tuple(members),
         groups=mirrors,
         action="rebuild" if any(member.state == raid.REBUILDING for member in members) else "",

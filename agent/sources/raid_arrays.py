@@ -14,7 +14,8 @@ ONLINE = "online"
 MISSING = "missing"
 SPARE = "spare"
 
-LIVE = (ONLINE,)
+# More than md can have (2048 by its superblock): a number beyond that is rubbish.
+MOST_DISKS = 4096
 
 
 class Member(NamedTuple):
@@ -89,6 +90,8 @@ def md_mirrors(level: str, layout: int, disks: int) -> Tuple[Tuple[int, ...], ..
     >>> md_mirrors("raid10", 0x102, 4)
     ((0, 1), (2, 3))
     """
+    if disks > MOST_DISKS:
+        return ()
     if level == "raid1" and disks > 1:
         return (tuple(range(disks)),)
     near, far = layout & 0xFF, layout >> 8 & 0xFF
@@ -110,7 +113,7 @@ def _copies(first: int, near: int, far: int, disks: int, in_set: int) -> Tuple[i
 
 def gone_slots(array: Array) -> List[int]:
     """The slots of mirrors in which no member has all its data."""
-    live = {member.slot for member in array.members if member.state in LIVE}
+    live = {member.slot for member in array.members if member.state == ONLINE}
     return sorted({slot for group in array.groups for slot in group} - live)
 
 
@@ -127,7 +130,7 @@ def exposed(array: Array) -> List[Exposed]:
     for group in array.groups:
         left = [slot for slot in group if slot not in gone]
         if len(left) == 1 and len(group) > 1:
-            last = next(member for member in array.members if member.slot == left[0] and member.state in LIVE)
+            last = next(member for member in array.members if member.slot == left[0] and member.state == ONLINE)
             absent = tuple(slot for slot in group if slot in gone)
             found[absent, left[0]] = Exposed(_names(array, absent), last)
     return list(found.values())

@@ -98,7 +98,7 @@ def _megaraid(host: Host, mine: List[Card]) -> List[Controller]:
             _, answer = _first_tool(host, MEGACLI, "megacli", "-LDPDInfo", "-aALL", "-NoLog")
         except ToolMissing:
             raise missing from None
-        return megacli.parse(answer.out)
+        return megacli.parse(_whole("MegaCli", answer))
     found = _with_kernel_names(host, storcli.parse(answer.out))
     return _with_drives(host, tool, _with_rebuilds(host, tool, found))
 
@@ -208,14 +208,22 @@ def _link(host: Host, path: str) -> str:
 
 def _smart_array(host: Host, mine: List[Card]) -> List[Controller]:
     _, answer = _first_tool(host, SSACLI, "ssacli from HPE", "ctrl", "all", "show", "config", "detail")
-    return ssacli.parse(answer.out + answer.err)
+    return ssacli.parse(_whole("ssacli", answer))
+
+
+def _whole(tool: str, answer: Answer) -> str:
+    """The output of a tool that came to its end; text cut short would look like fewer arrays."""
+    if answer.code:
+        said = " ".join((answer.out + answer.err).split())[-120:]
+        raise CannotTell(f"{tool} ended with exit code {answer.code}: {said or 'it said nothing'}")
+    return answer.out
 
 
 def _adaptec(host: Host, mine: List[Card]) -> List[Controller]:
     found = []
     for number in range(1, len(mine) + 1):
         _, answer = _first_tool(host, ARCCONF, "arcconf from Microchip", "getconfig", str(number))
-        found.append(arcconf.parse(str(number), answer.out))
+        found.append(arcconf.parse(str(number), _whole("arcconf", answer)))
     return found
 
 

@@ -21,6 +21,8 @@ LOGICAL_SHORT = re.compile(r"\s+logicaldrive (\d{1,4}) \((.*)\)$")
 DRIVE_SHORT = re.compile(r"\s+physicaldrive (\S+) \((.*)\)$")
 #       physicaldrive 1I:1:1
 DRIVE = re.compile(r"\s+physicaldrive (\S+)$")
+#    Internal Drive Cage at Port 1I, Box 1, OK
+ENCLOSURE = re.compile(r"\s+(\S.*? at Port \w+, Box \w+), (.*)$")
 #          Mirror Group 1:
 MIRROR = re.compile(r"\s+Mirror Group \d{1,3}:$")
 #          Fault Tolerance: 1+0
@@ -70,6 +72,8 @@ class _Reading:
         self.logical: List[Dict[str, str]] = []
         self.mirrors: List[List[List[str]]] = []
         self.array = ""
+        self.arrays: Dict[str, Dict[str, str]] = {}
+        self.enclosures: List[Tuple[str, Dict[str, str]]] = []
         self.drives: Dict[str, Dict[str, str]] = {}
         self.of_array: Dict[str, List[str]] = {}
         self.current = self.facts
@@ -85,8 +89,13 @@ class _Reading:
         """Whether this row begins a part of the controller, which the rows after it speak of."""
         array, logical, short = ARRAY.match(row), LOGICAL.match(row), LOGICAL_SHORT.match(row)
         drive, drive_short = DRIVE.match(row), DRIVE_SHORT.match(row)
+        enclosure = ENCLOSURE.match(row)
         if array or UNASSIGNED.match(row):
             self.array, self.current = array.group(1) if array else "", {}
+            self.arrays[self.array] = self.current
+        elif enclosure:
+            self.current = {"Status": enclosure.group(2)}
+            self.enclosures.append((enclosure.group(1), self.current))
         elif logical or short:
             self._begin_logical((logical or short).group(1), short.group(2) if short else "")  # type: ignore[union-attr]
         elif MIRROR.match(row) and self.mirrors:
@@ -145,6 +154,7 @@ def _controller(reading: _Reading) -> Controller:
         said = reading.facts.get(name, "")
         if said.lower().split(" (")[0] not in GOOD:
             (faults if name == "Controller Status" else troubles).append(f"{name.lower()} {said[:60]}")
+    troubles += _surroundings(reading)
     assigned = {name for names in reading.of_array.values() for name in names}
     for name in reading.drives:
         trouble = _against(_drive(reading, name))
@@ -154,6 +164,20 @@ def _controller(reading: _Reading) -> Controller:
     return Controller(
         f"slot {reading.slot}", reading.model, arrays, len(reading.drives), tuple(faults), tuple(troubles)
     )
+
+
+def _surroundings(reading: _Reading) -> List[str]:
+    """What the enclosures say of themselves, and the arrays beside their logical drives."""
+    said = [
+        f"{name}: {word.lower()} {facts[word][:60]}"
+        for name, facts in reading.enclosures
+        for word in ("Status", "Fan Status", "Temperature Status", "Power Supply Status")
+        if facts.get(word, "").lower() not in (*GOOD, "redundant")
+    ]
+    for letter, facts in reading.arrays.items():
+        if letter and facts.get("Status", "").lower() not in GOOD:
+            said.append(f"array {letter} status {facts['Status'][:60]}")
+    return said
 
 
 def _drive(reading: _Reading, name: str) -> Drive:
@@ -176,14 +200,18 @@ def _array(reading: _Reading, at: int) -> Array:
     return Array(
         name=f"slot {reading.slot} ld {facts['number']}",
         level=_level(facts.get("Fault Tolerance", "")),
-        state=next((state for word, state in LOGICAL_STATES if said.lower().startswith(word)), raid.UNKNOWN),
-        said=said[:60] or "nothing",
+        state=_logical_state(said) if members else raid.UNKNOWN,
+        said=(said[:60] or "nothing") + ("" if members else ", but no disk of it is listed"),
         members=members,
         groups=groups,
         action="rebuild" if any(member.state == raid.REBUILDING for member in members) else "",
         percent=float(percent.group(1)) if percent else -1.0,
         disk=facts.get("Disk Name", "").replace("/dev/", "", 1),
     )
+
+
+def _logical_state(said: str) -> str:
+    return next((state for word, state in LOGICAL_STATES if said.lower().startswith(word)), raid.UNKNOWN)
 
 
 def _members(

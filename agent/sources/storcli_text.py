@@ -37,7 +37,9 @@ def _block(rows: List[str]) -> Dict[str, Any]:
             response[name] = section
         elif row.startswith("---") and at + 2 < len(rows) and rows[at + 2].startswith("---"):
             table = _parse_table(rows[at + 1], rows[at + 3 :])
-            response[name or "rows"] = table
+            known = response.get(name or "rows")
+            response[name or "rows"] = (known if isinstance(known, list) else []) + table
+            section = {}
             read_to = at + 3 + len(table) + 1
         else:
             _note_pair(row, section, command if not response and not name else None, response)

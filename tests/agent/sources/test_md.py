@@ -103,6 +103,7 @@ def test_a_number_beyond_the_last_slot_is_an_old_replacement() -> None:
         (0x40201, 4, ((0, 1), (2, 3))),
         (0, 4, ()),
         (0x102, 1, ()),
+        (0x102, 10**19, ()),
         (0xFFFF, 4, ()),
     ],
 )
