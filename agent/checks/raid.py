@@ -14,10 +14,9 @@ from __future__ import annotations
 from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
 
 from agent.host import CannotTell, Host, NotApplicable
-from agent.sources import block_devices, disk_rules, mdstat, raid_survey, smartctl
+from agent.sources import mdstat, raid_members, raid_survey
 from agent.sources import raid_arrays as raid
-from agent.sources.raid_arrays import Array, Controller, Member
-from agent.state import Incident
+from agent.sources.raid_arrays import Array, Controller
 from agent.status import Verdict, combine, critical, unknown, warning
 
 LIMITS = {"mismatches_warning": 1, "member_errors_warning": 1, "clear_after_hours": 168}
@@ -89,8 +88,10 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
 
 
 def _array(host: Host, array: Array) -> Facts:
-    errors = tuple(_errors_of(host, array, member) for member in array.members if member.errors)
-    array = raid.settled(array._replace(members=tuple(_with_serial(host, member) for member in array.members)))
+    errors = tuple(raid_members.errors_of(host, array, member) for member in array.members if member.errors)
+    array = raid.settled(
+        array._replace(members=tuple(raid_members.with_serial(host, member) for member in array.members))
+    )
     absent = (raid.FAILED, raid.MISSING)
     troubles = [f"{member.name}: {member.trouble}" for member in array.members if member.trouble]
     if array.state in (raid.OPTIMAL, raid.REBUILDING):
@@ -104,7 +105,9 @@ def _array(host: Host, array: Array) -> Facts:
         gone=tuple(member.name for member in array.members if member.state in absent),
         rebuilding=tuple(member.name for member in array.members if member.state == raid.REBUILDING),
         lost=tuple(" and ".join(names) for names in raid.lost(array)),
-        exposed=tuple((" and ".join(gone), last.name, *_health(host, last)) for gone, last in raid.exposed(array)),
+        exposed=tuple(
+            (" and ".join(gone), last.name, *raid_members.health(host, last)) for gone, last in raid.exposed(array)
+        ),
         action=array.action,
         percent=array.percent,
         left_s=array.left_s,
@@ -112,43 +115,6 @@ def _array(host: Host, array: Array) -> Facts:
         member_errors=errors,
         troubles=tuple(troubles),
     )
-
-
-def _with_serial(host: Host, member: Member) -> Member:
-    """The member named as a person finds it: `sdc1 (serial ZA1BC2)`."""
-    try:
-        disk = block_devices.disks(host).get(member.disk)
-    except CannotTell:
-        return member
-    return member._replace(name=f"{member.name} (serial {disk.serial})") if disk and disk.serial else member
-
-
-def _health(host: Host, last: Member) -> Tuple[str, str]:
-    """What is wrong with the last disk of a mirror by its array, its controller and SMART; and what is not known."""
-    said = [last.trouble, f"{last.errors} read errors" if last.errors else ""]
-    note = "its SMART data cannot be read"
-    if last.disk:
-        try:
-            smart = smartctl.read(host, f"/dev/{last.disk}", last.kind)
-            said.append(disk_rules.trouble(smart))
-            note = "SMART finds no fault in it"
-        except (CannotTell, NotApplicable) as error:
-            note += f" ({error})"
-    return ", ".join(filter(None, said)), note
-
-
-def _errors_of(host: Host, array: Array, member: Member) -> Tuple[str, int, float]:
-    """Read errors of the last 7 days that were not told before this boot, and how many hours ago they were seen."""
-    key = f"raid/errors/{array.name}/{member.name}"
-    before = host.state.remembered(key)
-    host.state.remember(key, member.errors)
-    new = member.errors - before if isinstance(before, int) and before <= member.errors else member.errors
-    item = f"{array.name} {member.name}"
-    if new:
-        host.state.add_incidents("raid_errors", item, [Incident("read errors", host.now(), new)])
-    noted = host.state.incidents("raid_errors", item)
-    hours = (host.now() - noted[-1].at) / 3600 if noted else -1.0
-    return member.name, sum(incident.times for incident in noted), round(hours, 1)
 
 
 def _layout(host: Host) -> Facts:

@@ -172,7 +172,7 @@ def _surroundings(reading: _Reading) -> List[str]:
         f"{name}: {word.lower()} {facts[word][:60]}"
         for name, facts in reading.enclosures
         for word in ("Status", "Fan Status", "Temperature Status", "Power Supply Status")
-        if facts.get(word, "").lower() not in (*GOOD, "redundant")
+        if facts.get(word, "").lower() not in (*GOOD, "redundant", "not redundant")
     ]
     for letter, facts in reading.arrays.items():
         if letter and facts.get("Status", "").lower() not in GOOD:

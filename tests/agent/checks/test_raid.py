@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Dict, Optional, Tuple
 
 import pytest
@@ -10,8 +11,8 @@ from hypothesis import strategies as st
 
 from agent.checks import raid
 from agent.expected import Expected, ExpectedMount
-from agent.host import CannotTell, Disk, Host
-from agent.sources import disk_rules, smart_report, smartctl
+from agent.host import Answer, CannotTell, Disk, Host
+from agent.sources import smart_report, smartctl
 from agent.status import Finding
 from tests.machine import HandmadeHost, by_item, next_run, run_checks
 
@@ -63,19 +64,25 @@ def judged(files: Dict[str, Any], item: str = "md0") -> Finding:
     return by_item(run_checks(machine(files), "raid"))[item]
 
 
-@pytest.fixture
-def smart(monkeypatch: pytest.MonkeyPatch) -> Dict[str, str]:
-    """What SMART has against each disk, by path; a disk that is not named cannot be read."""
-    troubles: Dict[str, str] = {}
+WELL = smart_report.Facts(kind="ata", passed=True, attributes=20)
+SICK = WELL._replace(pending_sectors=8)
+SICK_WORDS = "8 pending sectors (attribute 197), should be below 8"
 
-    def read(host: Host, path: str, kind: str = "") -> smart_report.Facts:
-        if path not in troubles:
+Smart = Dict[str, smart_report.Facts]
+
+
+@pytest.fixture
+def smart(monkeypatch: pytest.MonkeyPatch) -> Smart:
+    """What each disk says of itself, by path; a disk that is not named cannot be read."""
+    said: Smart = {}
+
+    def read(host: Host, path: str, kind: str) -> smart_report.Facts:
+        if path not in said:
             raise CannotTell(f"no answer from {path}")
-        return smart_report.Facts(path=path)
+        return said[path]
 
     monkeypatch.setattr(smartctl, "read", read)
-    monkeypatch.setattr(disk_rules, "trouble", lambda facts: troubles[facts.path])
-    return troubles
+    return said
 
 
 def test_a_whole_array_is_ok() -> None:
@@ -96,8 +103,8 @@ def test_a_machine_whose_disks_cannot_be_listed_is_unknown() -> None:
     assert finding.status == "unknown"
 
 
-def test_a_failed_disk_is_critical_and_its_well_mirror_is_named(smart: Dict[str, str]) -> None:
-    smart["/dev/sdd"] = ""
+def test_a_failed_disk_is_critical_and_its_well_mirror_is_named(smart: Smart) -> None:
+    smart["/dev/sdd"] = WELL
     finding = judged(md(**FAILED))
 
     assert (finding.status, finding.verdict.playbook) == ("critical", "replace-raid10-disk")
@@ -107,21 +114,55 @@ def test_a_failed_disk_is_critical_and_its_well_mirror_is_named(smart: Dict[str,
     )
 
 
-def test_a_failed_disk_whose_mirror_is_in_trouble_is_one_failure_from_data_loss(smart: Dict[str, str]) -> None:
-    smart["/dev/sdd"] = "8 pending sectors"
+def test_a_failed_disk_whose_mirror_is_in_trouble_is_one_failure_from_data_loss(smart: Smart) -> None:
+    smart["/dev/sdd"] = SICK
     finding = judged(md(**FAILED))
 
     assert finding.status == "critical"
-    assert "and its mirror sdd1 (serial ZAsdd) has 8 pending sectors: one failure from data loss" in (
+    assert f"and its mirror sdd1 (serial ZAsdd) has {SICK_WORDS}: one failure from data loss" in (
         finding.verdict.reason
     )
 
 
-def test_a_mirror_that_smart_cannot_read_is_said_to_be_unread(smart: Dict[str, str]) -> None:
+def test_a_mirror_that_smart_cannot_read_is_said_to_be_unread(smart: Smart) -> None:
     assert "its SMART data cannot be read (no answer from /dev/sdd)" in judged(md(**FAILED)).verdict.reason
 
 
-def test_a_disk_that_is_gone_altogether_is_critical(smart: Dict[str, str]) -> None:
+def test_a_mirror_whose_smart_data_tell_nothing_is_not_called_well(smart: Smart) -> None:
+    smart["/dev/sdd"] = WELL._replace(passed=None)
+
+    assert "no overall SMART status" in judged(md(**FAILED)).verdict.reason
+
+
+def test_the_limits_of_the_check_smart_count_for_the_mirror_too(smart: Smart) -> None:
+    smart["/dev/sdd"] = SICK
+    host = machine(md(**FAILED), Expected(limits={"smart": {"pending_warning": 9}}))
+
+    assert "one failure from data loss" not in by_item(run_checks(host, "raid"))["md0"].verdict.reason
+
+
+def test_the_mirror_is_really_asked_through_smartctl() -> None:
+    attribute = {"id": 197, "name": "Current_Pending_Sector", "value": 100, "worst": 100, "thresh": 0}
+    report = {
+        "smartctl": {"exit_status": 0},
+        "device": {"name": "/dev/sdd", "type": "sat", "protocol": "ATA"},
+        "smart_support": {"available": True, "enabled": True},
+        "smart_status": {"passed": True},
+        "ata_smart_attributes": {"table": [{**attribute, "when_failed": "", "raw": {"value": 24, "string": "24"}}]},
+    }
+    host = machine(md(**FAILED))
+    host.commands = {
+        "smartctl --json --scan": Answer(0, '{"devices": []}', ""),
+        "smartctl --json -a -n standby -l scttempsts -l devstat /dev/sdd": Answer(0, json.dumps(report), ""),
+    }
+    finding = by_item(run_checks(host, "raid"))["md0"]
+
+    assert "has 24 pending sectors (attribute 197), should be below 8: one failure from data loss" in (
+        finding.verdict.reason
+    )
+
+
+def test_a_disk_that_is_gone_altogether_is_critical(smart: Smart) -> None:
     files = md(degraded="1")
     gone = {path: text for path, text in files.items() if "dev-sdc1" not in path}
     finding = judged(gone)
@@ -139,20 +180,20 @@ def test_two_dead_disks_of_different_mirrors_are_degraded_and_of_one_mirror_are_
     assert (judged(different).status, judged(the_same).status) == ("critical", "critical")
 
 
-def test_a_rebuild_is_a_warning_with_percent_and_estimate(smart: Dict[str, str]) -> None:
-    smart["/dev/sdd"] = ""
+def test_a_rebuild_is_a_warning_with_percent_and_estimate(smart: Smart) -> None:
+    smart["/dev/sdd"] = WELL
     finding = judged(md(**REBUILDING))
 
     assert finding.status == "warning"
     assert "rebuilding sdc1 (serial ZAsdc), 12.6 % done, about 2.1 h left" in finding.verdict.reason
 
 
-def test_a_rebuild_from_a_disk_in_trouble_is_critical(smart: Dict[str, str]) -> None:
-    smart["/dev/sdd"] = "8 pending sectors"
+def test_a_rebuild_from_a_disk_in_trouble_is_critical(smart: Smart) -> None:
+    smart["/dev/sdd"] = SICK
     finding = judged(md(**REBUILDING))
 
     assert finding.status == "critical"
-    assert "is rebuilding and its mirror sdd1 (serial ZAsdd) has 8 pending sectors" in finding.verdict.reason
+    assert f"is rebuilding and its mirror sdd1 (serial ZAsdd) has {SICK_WORDS}" in finding.verdict.reason
 
 
 def test_a_rebuild_of_one_disk_while_another_is_missing_is_critical() -> None:

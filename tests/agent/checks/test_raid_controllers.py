@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent.expected import Expected, ExpectedMount
 from agent.host import Answer, CannotTell, Host, Stuck
-from agent.sources import arcconf, disk_rules, megacli, smart_report, smartctl, ssacli, storcli
+from agent.sources import arcconf, megacli, smart_report, smartctl, ssacli, storcli
 from agent.status import Finding
 from tests.agent.sources import raid_outputs as outputs
 from tests.machine import HandmadeHost, by_item, run_checks
@@ -79,15 +79,18 @@ def test_the_mirror_of_a_failed_drive_that_its_controller_complains_of(state: Di
 
 
 def test_the_mirror_is_asked_for_its_smart_data_through_the_controller(monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(host: Host, path: str, kind: str = "") -> smart_report.Facts:
-        return smart_report.Facts(path=f"{path} {kind}")
+    asked = []
+
+    def read(host: Host, path: str, kind: str) -> smart_report.Facts:
+        asked.append((path, kind))
+        return smart_report.Facts(kind="scsi", passed=True, grown_defects=8)
 
     monkeypatch.setattr(smartctl, "read", read)
-    monkeypatch.setattr(disk_rules, "trouble", lambda facts: f"8 pending sectors ({facts.path})")
     host = megaraid(outputs.storcli(("Onln", "Onln", "Failed", "Onln"), "Dgrd"))
     host.files["/sys/class/scsi_host/host4/proc_name"] = "megaraid_sas\n"
 
-    assert "8 pending sectors (/dev/bus/4 megaraid,13)" in found(host)["c0/v0"].verdict.reason
+    assert "its mirror slot 252:3 has 8 grown defects" in found(host)["c0/v0"].verdict.reason
+    assert asked == [("/dev/bus/4", "megaraid,13")]
 
 
 def test_a_drive_that_is_predicted_to_fail_is_a_warning() -> None:
