@@ -84,9 +84,10 @@ class _Run:
         self._under_way: Dict[Tuple[str, Optional[str]], Task] = {}
         self._deadlines: List[Tuple[float, int, Task]] = []
         self._count = 0
+        self._took_ms: Dict[str, int] = {}
 
     def findings(self, wanted: Sequence[str]) -> Iterator[Finding]:
-        for name in wanted:
+        for name in self._slowest_first(wanted):
             if name in self._host.expected.skip:
                 yield self._finding(name, NO_ITEM, skipped(self._host.expected.skip[name]), {}, 0.0)
                 continue
@@ -94,6 +95,7 @@ class _Run:
                 self._waiting.append((name, load(name), None))
             except Exception as error:  # one broken check never hides another
                 yield self._finding(name, NO_ITEM, unknown(f"the check cannot be loaded: {_words(error)}"), {}, 0.0)
+            self._start()
         while self._waiting or self._alone or self._under_way:
             self._start()
             ended = self._next()
@@ -101,6 +103,14 @@ class _Run:
                 yield from self._late()
             else:
                 yield from self._outcome(*ended)
+        self._host.state.remember("took_ms", {**(self._host.state.remembered("took_ms") or {}), **self._took_ms})
+
+    def _slowest_first(self, wanted: Sequence[str]) -> List[str]:
+        """In the order of what each took last time, so that the slow ones are under way while the others load."""
+        took = self._host.state.remembered("took_ms")
+        return (
+            sorted(wanted, key=lambda name: took.get(name, 0), reverse=True) if isinstance(took, dict) else list(wanted)
+        )
 
     def _start(self) -> None:
         while self._waiting and len(self._under_way) < PARALLEL:
@@ -201,6 +211,7 @@ class _Run:
     def _finding(self, name: str, item: str, verdict: Verdict, facts: Mapping[str, Any], took_s: float) -> Finding:
         in_trouble = verdict.status not in FINE
         since = self._host.state.first_seen(name, item, in_trouble)
+        self._took_ms[name] = max(self._took_ms.get(name, 0), round(took_s * 1000))
         return Finding(name, item, verdict, facts, round(took_s * 1000), since)
 
 
