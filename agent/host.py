@@ -35,6 +35,10 @@ class ToolMissing(CannotTell):
     """A program that the question needs is not installed."""
 
 
+class Refused(CannotTell):
+    """Nothing listens on that port."""
+
+
 class Stuck(CannotTell):
     """No answer within the deadline. What did not answer was left behind: process `pid`, 0 if not known."""
 
@@ -72,6 +76,13 @@ class Process(NamedTuple):
     argv: Tuple[str, ...]
     user: str
     started_at: float
+
+
+class Descriptors(NamedTuple):
+    """Open file descriptors as (process, number); hidden: processes whose descriptors may not be seen."""
+
+    seen: Tuple[Tuple[int, int], ...]
+    hidden: Tuple[int, ...]
 
 
 class ProcessUse(NamedTuple):
@@ -221,13 +232,17 @@ class Host:
         raise NotImplementedError
 
     def exchange(self, address: str, port: int, words: str, deadline_s: float = 4.0) -> str:
-        """Send `words` over TCP and give all that comes back until the other side closes."""
+        """Send `words` over TCP and give all that comes back until the other side closes or resets; Refused."""
         raise NotImplementedError
 
     def processes(self) -> List[Process]:
         raise NotImplementedError
 
     def process_use(self, pid: int) -> ProcessUse:
+        raise NotImplementedError
+
+    def descriptors(self, target: str) -> Descriptors:
+        """Those of all processes that point at `target`, such as `anon_inode:[fanotify]`."""
         raise NotImplementedError
 
     def disks(self) -> List[Disk]:

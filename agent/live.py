@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import io
+import itertools
 import json
 import os
 import selectors
@@ -24,6 +25,7 @@ from agent.host import (
     Answer,
     CannotTell,
     CpuTimes,
+    Descriptors,
     Disk,
     DiskIO,
     Host,
@@ -35,12 +37,15 @@ from agent.host import (
     NoPermission,
     Process,
     ProcessUse,
+    Refused,
     Stuck,
     ToolMissing,
     Touched,
 )
 
 OUTPUT_LIMIT = 8 << 20
+# A broker has 100,000 open files and more; what listens to the kernel is opened early, with a small number.
+DESCRIPTORS_PER_PROCESS = 4096
 
 # The Debian package of each tool; RHEL's name where it differs.
 PACKAGES = {
@@ -184,8 +189,9 @@ class LiveHost(Host):
     def exchange(self, address: str, port: int, words: str, deadline_s: float = 4.0) -> str:
         try:
             with socket.create_connection((address, port), timeout=deadline_s) as connection:
-                connection.sendall(words.encode())
-                return _receive_until(connection, time.monotonic() + deadline_s).decode("utf-8", "replace")
+                return _exchange(connection, words, time.monotonic() + deadline_s).decode("utf-8", "replace")
+        except ConnectionRefusedError:
+            raise Refused(f"{address}:{port}: connection refused") from None
         except socket.timeout:
             raise Stuck(f"{address}:{port}", deadline_s) from None
         except OSError as error:
@@ -220,6 +226,18 @@ class LiveHost(Host):
             raise NoPermission(f"needs root: open files of process {pid}") from None
         except psutil.NoSuchProcess:
             raise Missing(f"process {pid} ended") from None
+
+    def descriptors(self, target: str) -> Descriptors:
+        seen = []
+        hidden = []
+        for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
+            try:
+                seen += [(pid, number) for number in _descriptors_of(pid, target)]
+            except PermissionError:
+                hidden.append(pid)
+            except OSError:
+                continue  # it ended while we listed
+        return Descriptors(tuple(seen), tuple(hidden))
 
     def disks(self) -> List[Disk]:
         import pyudev
@@ -353,12 +371,23 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         process.poll()
 
 
+def _exchange(connection: socket.socket, words: str, until: float) -> bytes:
+    try:
+        connection.sendall(words.encode())
+    except (BrokenPipeError, ConnectionResetError):
+        return b""
+    return _receive_until(connection, until)
+
+
 def _receive_until(connection: socket.socket, until: float) -> bytes:
     parts: List[bytes] = []
     size = 0
     while size < READ_LIMIT:
         connection.settimeout(max(until - time.monotonic(), 0.001))
-        part = connection.recv(1 << 16)
+        try:
+            part = connection.recv(1 << 16)
+        except ConnectionResetError:
+            break  # a server that closes before it has read our words: what came is all there is
         if not part:
             break
         parts.append(part)
@@ -377,6 +406,20 @@ def _read_all(file: io.FileIO, limit: int) -> bytes:
         parts.append(part)
         size += len(part)
     return b"".join(parts)
+
+
+def _descriptors_of(pid: int, target: str) -> List[int]:
+    """The descriptors of a process that point at `target`, among its lowest DESCRIPTORS_PER_PROCESS."""
+    folder = f"/proc/{pid}/fd"
+    numbers = []
+    with os.scandir(folder) as entries:
+        for entry in itertools.islice(entries, DESCRIPTORS_PER_PROCESS):
+            try:
+                if os.readlink(entry.path) == target:
+                    numbers.append(int(entry.name))
+            except FileNotFoundError:
+                continue  # closed while we listed
+    return numbers
 
 
 def _user(process: Any) -> str:

@@ -22,6 +22,7 @@ from agent.host import (
     Answer,
     CannotTell,
     CpuTimes,
+    Descriptors,
     Disk,
     DiskIO,
     Host,
@@ -34,13 +35,14 @@ from agent.host import (
     NotApplicable,
     Process,
     ProcessUse,
+    Refused,
     Stuck,
     ToolMissing,
     Touched,
 )
 from agent.state import State
 
-ERRORS = {kind.__name__: kind for kind in (CannotTell, Missing, NoPermission, ToolMissing, Stuck)}
+ERRORS = {kind.__name__: kind for kind in (CannotTell, Missing, NoPermission, ToolMissing, Refused, Stuck)}
 STDERR_MARK = "--stderr--\n"
 
 Words = Tuple[Any, ...]
@@ -135,6 +137,10 @@ class RecordingHost(Host):
     def process_use(self, pid: int) -> ProcessUse:
         use: ProcessUse = self._ask("process_use", pid)
         return use
+
+    def descriptors(self, target: str) -> Descriptors:
+        found: Descriptors = self._ask("descriptors", target)
+        return found
 
     def disks(self) -> List[Disk]:
         return list(self._ask("disks"))
@@ -333,6 +339,10 @@ class ReplayHost(Host):
 
     def process_use(self, pid: int) -> ProcessUse:
         return ProcessUse(**self._answer("process_use", pid))
+
+    def descriptors(self, target: str) -> Descriptors:
+        answer = self._answer("descriptors", target)
+        return Descriptors(tuple((pid, number) for pid, number in answer["seen"]), tuple(answer["hidden"]))
 
     def disks(self) -> List[Disk]:
         return [Disk(**row) for row in self._answer("disks")]

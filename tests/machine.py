@@ -87,6 +87,9 @@ class HandmadeHost(Host):
     def process_use(self, pid: int) -> Any:
         return self._given(f"process_use {pid}")
 
+    def descriptors(self, target: str) -> Any:
+        return self._given(f"descriptors {target}")
+
 
 def _answers(name: str) -> Any:
     return lambda host: host._given(name)
