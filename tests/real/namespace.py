@@ -34,11 +34,16 @@ class Namespace:
         self._started: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Namespace:
-        proc = ["--fork", "--mount-proc"] if "--pid" in self._kinds else []
-        self._holder = subprocess.Popen(["unshare", "--kill-child", *self._kinds, *proc, "sleep", "600"])
-        # with a process namespace, unshare forks and its child is the first process inside
-        self._pid = wait_for("unshare", self._first) if "--pid" in self._kinds else self._holder.pid
-        wait_for("unshare", lambda: self._command(self._pid) == "sleep")
+        own_processes = "--pid" in self._kinds
+        proc = ["--fork", "--kill-child", "--mount-proc"] if own_processes else []
+        self._holder = subprocess.Popen(["unshare", *self._kinds, *proc, "sleep", "600"])
+        try:
+            # with a process namespace, unshare forks and its child is the first process inside
+            self.pid = wait_for("unshare", self._first) if own_processes else self._holder.pid
+            wait_for("unshare", lambda: self._command(self.pid) == "sleep")
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def _first(self) -> int:
@@ -50,7 +55,7 @@ class Namespace:
         return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
 
     def _enter(self, *argv: str) -> list[str]:
-        return ["nsenter", "-t", str(self._pid), *(ENTER[kind] for kind in self._kinds), *argv]
+        return ["nsenter", "-t", str(self.pid), *(ENTER[kind] for kind in self._kinds), *argv]
 
     def run(self, *argv: str, text: str = "") -> str:
         done = subprocess.run(self._enter(*argv), input=text, capture_output=True, text=True, timeout=60, check=False)
