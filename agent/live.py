@@ -190,6 +190,8 @@ class LiveHost(Host):
         try:
             with socket.create_connection((address, port), timeout=deadline_s) as connection:
                 return _exchange(connection, words, time.monotonic() + deadline_s).decode("utf-8", "replace")
+        except (UnicodeError, OverflowError) as error:
+            raise CannotTell(f"{address}:{port} is no address: {error}") from None
         except ConnectionRefusedError:
             raise Refused(f"{address}:{port}: connection refused") from None
         except socket.timeout:
