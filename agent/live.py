@@ -193,7 +193,7 @@ class LiveHost(Host):
         except (UnicodeError, OverflowError) as error:
             raise CannotTell(f"{address}:{port} is no address: {error}") from None
         except ConnectionRefusedError:
-            raise Refused(f"{address}:{port}: connection refused") from None
+            raise Refused(f"{address}:{port}: Connection refused") from None
         except socket.timeout:
             raise Stuck(f"{address}:{port}", deadline_s) from None
         except OSError as error:

@@ -18,7 +18,8 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from agent.host import CannotTell, Host, Missing, NoPermission
 from agent.sources import firewall_rules, kafka, packet_filter
-from agent.sources.packet_filter import Connection, Fate
+from agent.sources.packet_conditions import Connection, Network, networks_of
+from agent.sources.packet_filter import Fate
 from agent.status import Verdict, combine, critical, unknown, warning
 
 LIMITS = {"peers": ""}
@@ -60,7 +61,7 @@ def look(host: Host, item: str) -> Facts:
     peers = _peers(host)
     interfaces = firewall_rules.outer_interfaces(host)
 
-    def fates(family: str, peers: Tuple[packet_filter.Network, ...], hooks: Sequence[str]) -> Dict[int, Fate]:
+    def fates(family: str, peers: Tuple[Network, ...], hooks: Sequence[str]) -> Dict[int, Fate]:
         connections = [Connection(port, family, peers, interfaces) for port in ports]
         return {one.port: packet_filter.fate(rules.chains, one, hooks) for one in connections}
 
@@ -103,10 +104,10 @@ def ensemble_ports(config: Mapping[str, str]) -> List[int]:
     return found
 
 
-def _peers(host: Host) -> Tuple[packet_filter.Network, ...]:
+def _peers(host: Host) -> Tuple[Network, ...]:
     said = host.expected.limits.get("firewall", {}).get("peers", LIMITS["peers"])
     words = [word.strip() for word in str(said).split(",") if word.strip()]
-    networks = [packet_filter.networks_of(word) for word in words]
+    networks = [networks_of(word) for word in words]
     if not all(networks):
         raise CannotTell(f"the limit `peers` is {said!r}, should be networks such as 10.0.0.0/8")
     return tuple(network for part in networks for network in part)

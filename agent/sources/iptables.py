@@ -7,7 +7,8 @@ import shlex
 from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 from agent.host import CannotTell
-from agent.sources.packet_filter import ANYONE, CANNOT_TELL, NO, SOME, YES, Chain, Condition, Rule
+from agent.sources.packet_conditions import ANYONE, CANNOT_TELL, NO, SOME, YES, Condition
+from agent.sources.packet_filter import Chain, Rule
 
 HOOKS = {"PREROUTING": "prerouting", "INPUT": "input", "OUTPUT": "output"}
 # These decide over connections; `nat` only changes addresses.
@@ -66,7 +67,7 @@ def parse_save(text: str, family: str) -> Saved:
 
 def _chain(family: str, table: str, name: str, policy: str, rules: Dict[str, List[Rule]]) -> Chain:
     hook = HOOKS.get(name, "") if policy != "-" else ""
-    return Chain(family, table, name, tuple(rules.get(name, ())), hook, 0, "drop" if policy == "DROP" else "accept")
+    return Chain(family, table, name, tuple(rules.get(name, ())), hook, "drop" if policy == "DROP" else "accept")
 
 
 def _rule(row: str, heads: Dict[str, str]) -> Tuple[str, Rule]:

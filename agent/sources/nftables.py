@@ -7,7 +7,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from agent.host import CannotTell
 from agent.sources import iptables
-from agent.sources.packet_filter import ANYONE, CANNOT_TELL, NO, SOME, YES, Chain, Condition, Rule
+from agent.sources.packet_conditions import ANYONE, CANNOT_TELL, NO, SOME, YES, Condition
+from agent.sources.packet_filter import Chain, Rule
 
 VERDICTS = ("accept", "drop", "reject", "return", "jump", "goto")
 # Statements that go on to the next one of their rule.
@@ -61,16 +62,7 @@ def _key(body: Mapping[str, Any], name: str) -> Tuple[str, str, str]:
 
 def _chain(body: Mapping[str, Any], rules: Tuple[Rule, ...]) -> Chain:
     family, table, name = _key(body, "name")
-    priority = body.get("prio", 0)
-    return Chain(
-        family,
-        table,
-        name,
-        rules,
-        str(body.get("hook") or ""),
-        priority if isinstance(priority, int) else 0,
-        str(body.get("policy") or "accept"),
-    )
+    return Chain(family, table, name, rules, str(body.get("hook") or ""), str(body.get("policy") or "accept"))
 
 
 class _Reader:

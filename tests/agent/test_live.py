@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import pathlib
+import select
 import signal
+import socket
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
 from agent import live
-from agent.host import CannotTell, Missing, NoPermission, Stuck, ToolMissing
+from agent.host import CannotTell, Missing, NoPermission, Refused, Stuck, ToolMissing
 from agent.live import LiveHost
 
 
@@ -144,8 +149,53 @@ def test_the_prober_ends_with_the_agent() -> None:
 
 
 def test_a_refused_connection_is_a_sentence(host: LiveHost) -> None:
-    with pytest.raises(CannotTell, match=r"127.0.0.1:1: Connection refused"):
+    with pytest.raises(Refused, match=r"127.0.0.1:1: Connection refused"):
         host.exchange("127.0.0.1", 1, "ruok")
+
+
+@pytest.mark.parametrize(("address", "port"), [("127.0.0.1", 99999), ("x" * 70 + ".example", 1)])
+def test_what_is_no_address_is_a_sentence_too(host: LiveHost, address: str, port: int) -> None:
+    with pytest.raises(CannotTell, match="is no address"):
+        host.exchange(address, port, "ruok")
+
+
+@pytest.mark.parametrize(("says", "reads"), [(b"", False), (b"", True), (b"imok", True)])
+def test_a_server_that_closes_or_resets_has_said_what_it_said(host: LiveHost, says: bytes, reads: bool) -> None:
+    """One that closes without having read our words makes the kernel send a reset."""
+
+    def serve() -> None:
+        connection, _address = listening.accept()
+        if reads:
+            connection.recv(4)
+        else:
+            time.sleep(0.1)
+        connection.sendall(says)
+        connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = threading.Thread(target=serve)
+        server.start()
+        assert host.exchange("127.0.0.1", listening.getsockname()[1], "ruok") == says.decode()
+        server.join()
+
+
+def test_descriptors_are_found_by_what_they_point_at(host: LiveHost) -> None:
+    with select.epoll():
+        seen, hidden = host.descriptors("anon_inode:[eventpoll]")
+
+    assert os.getpid() in {pid for pid, _number in seen}
+    assert os.getpid() not in hidden
+
+
+@pytest.mark.root
+def test_descriptors_of_others_are_hidden_from_a_user(tmp_path: pathlib.Path) -> None:
+    code = "from agent.live import LiveHost; print(os.getppid() in LiveHost().descriptors('x').hidden)"
+    root = pathlib.Path(live.__file__).parent.parent
+    program = f"import os, sys; sys.path[:0] = {[str(root), *sys.path]!r}; os.setuid(65534); {code}"
+
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert shown.stdout == "True\n"
 
 
 def test_the_machine_tells_of_itself(host: LiveHost) -> None:

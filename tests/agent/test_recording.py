@@ -11,12 +11,14 @@ from agent import engine, guess
 from agent.host import (
     Answer,
     CannotTell,
+    Descriptors,
     Disk,
     Host,
     Memory,
     Missing,
     NoPermission,
     Process,
+    Refused,
     Stuck,
     ToolMissing,
     Touched,
@@ -58,6 +60,8 @@ def the_machine() -> HandmadeHost:
             "processes": processes,
             "touch write /d1": Touched("EROFS", {"error": "Read-only file system"}),
             "link /dev/disk/by-uuid/1": "/dev/sda1",
+            "descriptors anon_inode:[fanotify]": Descriptors(((7, 3), (7, 4)), (1,)),
+            "exchange 127.0.0.1 2181 srvr": Refused("127.0.0.1:2181: Connection refused"),
         },
     )
 
@@ -81,6 +85,8 @@ QUESTIONS: list[tuple[str, ...]] = [
     ("exists", "/proc/none"),
     ("list_dir", "/none"),
     ("process_use", "7"),
+    ("descriptors", "anon_inode:[fanotify]"),
+    ("exchange", "127.0.0.1", "2181", "srvr"),
 ]
 
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.host import CannotTell
-from agent.sources import iptables, nftables, packet_filter
-from agent.sources.packet_filter import BLOCKED, OPEN, PARTLY, UNSURE, Connection
+from agent.sources import iptables, nftables, packet_conditions, packet_filter
+from agent.sources.packet_conditions import Connection
+from agent.sources.packet_filter import BLOCKED, OPEN, PARTLY, UNSURE
 
 INPUT = ("ingress", "prerouting", "input")
 
@@ -23,7 +24,7 @@ def saved(*rules: str, policy: str = "DROP", user: str = "") -> list[packet_filt
 def state(
     chains: list[packet_filter.Chain], port: int = 9092, peers: str = "", interfaces: tuple[str, ...] = ()
 ) -> str:
-    networks = tuple(packet_filter.networks_of(peers)) if peers else ()
+    networks = tuple(packet_conditions.networks_of(peers)) if peers else ()
     return packet_filter.fate(chains, Connection(port, "ip", networks, interfaces), INPUT).state
 
 
