@@ -189,9 +189,12 @@ class LiveHost(Host):
     def exchange(self, address: str, port: int, words: str, deadline_s: float = 4.0) -> str:
         try:
             with socket.create_connection((address, port), timeout=deadline_s) as connection:
-                return _exchange(connection, words, time.monotonic() + deadline_s).decode("utf-8", "replace")
+                connection.sendall(words.encode())
+                return _receive_until(connection, time.monotonic() + deadline_s).decode("utf-8", "replace")
         except (UnicodeError, OverflowError) as error:
             raise CannotTell(f"{address}:{port} is no address: {error}") from None
+        except (ConnectionResetError, BrokenPipeError):
+            return ""  # it closed as soon as it had let us in
         except ConnectionRefusedError:
             raise Refused(f"{address}:{port}: Connection refused") from None
         except socket.timeout:
@@ -373,14 +376,6 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         process.poll()
 
 
-def _exchange(connection: socket.socket, words: str, until: float) -> bytes:
-    try:
-        connection.sendall(words.encode())
-    except (BrokenPipeError, ConnectionResetError):
-        return b""
-    return _receive_until(connection, until)
-
-
 def _receive_until(connection: socket.socket, until: float) -> bytes:
     parts: List[bytes] = []
     size = 0
@@ -388,7 +383,7 @@ def _receive_until(connection: socket.socket, until: float) -> bytes:
         connection.settimeout(max(until - time.monotonic(), 0.001))
         try:
             part = connection.recv(1 << 16)
-        except ConnectionResetError:
+        except (ConnectionResetError, BrokenPipeError):
             break  # a server that closes before it has read our words: what came is all there is
         if not part:
             break

@@ -119,9 +119,10 @@ def _below(path: str, outer: str) -> bool:
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     rules = _rules(facts, [name.strip() for name in str(limits["accepted"]).split(",")])
     if not facts.as_root:
-        rules.append(unknown(f"needs root: {facts.hidden_processes} processes may listen to file accesses unseen"))
+        rules.append(unknown("needs root to see which processes listen to file accesses"))
     elif facts.hidden_processes:
-        rules.append(unknown(f"cannot look into {facts.hidden_processes} processes, which may listen to file accesses"))
+        many = "1 process" if facts.hidden_processes == 1 else f"{facts.hidden_processes} processes"
+        rules.append(unknown(f"even root cannot see whether {many} of this machine listen to file accesses"))
     return combine(rules, "no antivirus product is installed or running, no program listens to file accesses")
 
 

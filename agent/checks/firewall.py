@@ -25,6 +25,7 @@ from agent.status import Verdict, combine, critical, unknown, warning
 LIMITS = {"peers": ""}
 PLAYBOOK = "firewall"
 ACTIVE = "active"
+MANAGERS = ("firewalld", "ufw")
 
 INCOMING = ("ingress", "prerouting", "input")
 OUTGOING = ("output",)
@@ -127,7 +128,7 @@ def _those(fates: Mapping[int, Fate], state: str) -> Tuple[str, ...]:
 
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
-    who = " and ".join(facts.active) or "no firewall"
+    who = " and ".join([name for name in facts.active if name in MANAGERS] or facts.active) or "no firewall"
     ports = ", ".join(map(str, facts.ports)) or "no port"
     rules = [unknown(facts.unseen, PLAYBOOK)] if facts.unseen else []
     if not facts.active:

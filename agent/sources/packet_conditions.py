@@ -17,6 +17,8 @@ CLIENT_PORTS = (1024, 65535)
 SYN = frozenset({"syn"})
 # A source that is named elsewhere, such as an ipset.
 ANYONE = "?"
+# A longer list, of the banned say, is not compared network by network.
+MOST_NETWORKS = 1000
 
 Network = Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 
@@ -119,7 +121,7 @@ def _source(condition: Condition, connection: Connection) -> str:
     texts = [str(value) for value in condition.values if (":" in str(value)) == (version == 6) or value == ANYONE]
     if any(text.endswith("/0") for text in texts):
         return YES
-    if not connection.peers or ANYONE in texts:
+    if not connection.peers or ANYONE in texts or len(texts) > MOST_NETWORKS:
         return SOME if texts else NO
     networks = [network for text in texts for network in networks_of(text)]
     if all(any(_within(peer, network) for network in networks) for peer in connection.peers):

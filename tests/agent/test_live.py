@@ -153,10 +153,9 @@ def test_a_refused_connection_is_a_sentence(host: LiveHost) -> None:
         host.exchange("127.0.0.1", 1, "ruok")
 
 
-@pytest.mark.parametrize(("address", "port"), [("127.0.0.1", 99999), ("x" * 70 + ".example", 1)])
-def test_what_is_no_address_is_a_sentence_too(host: LiveHost, address: str, port: int) -> None:
+def test_what_is_no_address_is_a_sentence_too(host: LiveHost) -> None:
     with pytest.raises(CannotTell, match="is no address"):
-        host.exchange(address, port, "ruok")
+        host.exchange("x" * 70 + ".example", 1, "ruok")
 
 
 @pytest.mark.parametrize(("says", "reads"), [(b"", False), (b"", True), (b"imok", True)])
@@ -189,9 +188,9 @@ def test_descriptors_are_found_by_what_they_point_at(host: LiveHost) -> None:
 
 @pytest.mark.root
 def test_descriptors_of_others_are_hidden_from_a_user(tmp_path: pathlib.Path) -> None:
-    code = "from agent.live import LiveHost; print(os.getppid() in LiveHost().descriptors('x').hidden)"
+    code = "host = LiveHost(); os.setuid(65534); print(os.getppid() in host.descriptors('x').hidden)"
     root = pathlib.Path(live.__file__).parent.parent
-    program = f"import os, sys; sys.path[:0] = {[str(root), *sys.path]!r}; os.setuid(65534); {code}"
+    program = f"import os, sys; sys.path[:0] = {[str(root), *sys.path]!r}; from agent.live import LiveHost; {code}"
 
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 

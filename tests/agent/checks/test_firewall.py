@@ -218,9 +218,10 @@ def test_a_failing_nft_is_unknown_with_its_words() -> None:
 def test_firewalld_and_ufw_are_named() -> None:
     firewalld = Process(7, "firewalld", ("/usr/bin/python3", "-s", "/usr/sbin/firewalld", "--nofork"), "root", 0.0)
     files = {"/etc/ufw/ufw.conf": "# comment\nENABLED=yes\nLOGLEVEL=low\n", "/usr/sbin/ufw": ""}
-    reason = only(machine(nft(port(9092)), processes=[firewalld], files=files)).verdict.reason
+    finding = only(machine(nft(port(22)), processes=[firewalld], files=files))
 
-    assert "firewalld and ufw and nftables is active" in reason
+    assert "firewalld and ufw blocks TCP 9092" in finding.verdict.reason
+    assert finding.facts["active"] == ("firewalld", "ufw", "nftables")
 
 
 ENSEMBLE = "server.1=a:2889:3889\nserver.2=b:2889:3889:observer;2181\n"
