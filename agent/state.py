@@ -119,9 +119,8 @@ class State:
             kept = self._after["incidents"].setdefault(subject, {}).setdefault(item, [])
             kept.extend(list(incident) for incident in incidents)
             oldest = self._now - INCIDENT_DAYS * DAY_S
-            kept[:] = sorted((row for row in kept if row[1] >= oldest), key=lambda row: float(row[1]))[
-                -INCIDENTS_PER_ITEM:
-            ]
+            recent = sorted((row for row in kept if row[1] >= oldest), key=lambda row: float(row[1]))
+            kept[:] = _newest_of_each_kind(recent)
 
     def incidents(self, subject: str, item: str) -> List[Incident]:
         """All that is remembered of this boot, new ones included, oldest first."""
@@ -168,6 +167,17 @@ class State:
                 if check in self._judged and key not in self._judged[check]:
                     del self._after["findings"][key]
             return json.dumps(self._after, separators=(",", ":"))
+
+
+def _newest_of_each_kind(rows: List[List[Any]]) -> List[List[Any]]:
+    """At most so many of each kind, in their order: a flood of one kind must not push out the other."""
+    left: Dict[str, int] = {}
+    kept = []
+    for row in reversed(rows):
+        left[row[0]] = left.get(row[0], INCIDENTS_PER_ITEM) - 1
+        if left[row[0]] >= 0:
+            kept.append(row)
+    return kept[::-1]
 
 
 def _empty() -> Dict[str, Any]:

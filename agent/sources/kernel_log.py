@@ -7,24 +7,35 @@ in the state for 7 days or until a reboot; each check's limits say when an incid
 from __future__ import annotations
 
 import re
-from typing import Callable, Iterable, List, NamedTuple, Optional, Tuple
+import time
+from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Pattern, Sequence, Tuple
 
 from agent.host import Host, shared
 from agent.state import Incident
 
 KERNEL_FACILITY = 0
+TEXT_LENGTH = 200
+LINE_LENGTH = 2000
+SAME_EVENT_S = 60.0
 
 # 3,1042,5140900,-;blk_update_request: I/O error, dev sdb, sector 0
-RECORD = re.compile(r"(\d{1,10}),(\d{1,19}),(\d{1,19}),[^;]*;")
+# 6,339,5140900;NET: Registered protocol family 10        (before Linux 3.7: no flags)
+# 4,2201,981234567,-,caller=T714;EXT4-fs warning …         (with CONFIG_PRINTK_CALLER)
+RECORD = re.compile(r"(\d{1,10}),(\d{1,20}),(\d{1,20})(?:,[^;\n]*)?;", re.ASCII)
 # \x0a, \x5c: bytes that the kernel does not print as they are
-ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
+ESCAPE = re.compile(rb"\\x([0-9a-f]{2})")
 
 # What a check makes of a record: the items it speaks of and what happened to each, or nothing.
 Classifier = Callable[["Record"], Iterable[Tuple[str, Incident]]]
+# The same for all new records together, where one line explains another.
+Digest = Callable[[Sequence["Record"]], Iterable[Tuple[str, Incident]]]
 
 
 class Record(NamedTuple):
-    """One record. at: seconds since the epoch. device: `b8:0` (block), `n3` (interface index), `+pci:…`, or empty."""
+    """One record. at: seconds since the epoch, never ahead of now. uptime_s: since the boot.
+
+    device: `b8:0` (block), `n3` (interface index), `+pci:0000:05:00.0`, `+scsi:2:0:0:0`, or empty.
+    """
 
     seq: int
     facility: int
@@ -32,9 +43,57 @@ class Record(NamedTuple):
     at: float
     text: str
     device: str
+    uptime_s: float
 
 
-def parse(raw: str, booted_at: float) -> Optional[Record]:
+class LineForm(NamedTuple):
+    """One form that a kernel line can have. each: every such line is one event; else it repeats within an event."""
+
+    kind: str
+    expression: Pattern[str]
+    each: bool = True
+
+
+class Sighting(NamedTuple):
+    """A line that says that something of this kind happened to the item, `times` times."""
+
+    item: str
+    kind: str
+    record: Record
+    form: Pattern[str]
+    each: bool = True
+    times: int = 1
+
+
+class Chain(NamedTuple):
+    """All that is remembered of one kind on one item. Times are seconds since the epoch."""
+
+    kind: str
+    times: int
+    first_at: float
+    last_at: float
+    text: str
+
+
+class Ring(NamedTuple):
+    """The ring buffer: what the kernel itself wrote, and the sequence numbers of everything in it, rising."""
+
+    records: List[Record]
+    numbers: List[int]
+
+
+class News(NamedTuple):
+    """What a subject had not seen before: incidents by item, and how many records are missing, overwritten unread.
+
+    first: nobody looked before in this boot, so what is missing may be as old as the boot.
+    """
+
+    incidents: Dict[str, List[Incident]]
+    lost: int
+    first: bool
+
+
+def parse(raw: str, booted_at: float, now: float = float("inf")) -> Optional[Record]:
     """A record as /dev/kmsg gives it, or None if it is not one."""
     match = RECORD.match(raw)
     if not match:
@@ -42,38 +101,130 @@ def parse(raw: str, booted_at: float) -> Optional[Record]:
     priority, seq, microseconds = (int(group) for group in match.groups())
     first, *rest = raw[match.end() :].split("\n")
     device = next((row.strip()[len("DEVICE=") :] for row in rest if row.strip().startswith("DEVICE=")), "")
-    text = ESCAPE.sub(lambda escape: chr(int(escape.group(1), 16)), first)
-    return Record(seq, priority >> 3, priority & 7, booted_at + microseconds / 1e6, text, device)
+    uptime_s = microseconds / 1e6
+    text = unescape(first)[:LINE_LENGTH]
+    return Record(seq, priority >> 3, priority & 7, min(booted_at + uptime_s, now), text, device, uptime_s)
+
+
+def unescape(text: str) -> str:
+    r"""The text of a record with its bytes as they were.
+
+    >>> unescape(r"EXT4-fs error (device sda1): caf\xc3\xa9\x0anext")
+    'EXT4-fs error (device sda1): café\nnext'
+    """
+    if "\\x" not in text:
+        return text
+    given = text.encode("utf-8", "surrogatepass")
+    return ESCAPE.sub(lambda escape: bytes([int(escape.group(1), 16)]), given).decode("utf-8", "replace")
 
 
 @shared
+def ring(host: Host) -> Ring:
+    """All that the ring buffer still holds."""
+    now = host.now()
+    booted_at = now - host.uptime_s()
+    parsed = [record for record in (parse(raw, booted_at, now) for raw in host.kernel_records()) if record]
+    return Ring(
+        [record for record in parsed if record.facility == KERNEL_FACILITY],
+        sorted({record.seq for record in parsed}),
+    )
+
+
 def records(host: Host) -> List[Record]:
-    """All that the ring buffer still holds of the kernel itself; anyone may write the other facilities."""
-    booted_at = host.now() - host.uptime_s()
-    parsed = (parse(raw, booted_at) for raw in host.kernel_records())
-    return [record for record in parsed if record and record.facility == KERNEL_FACILITY]
+    """What the kernel itself wrote, as far back as the buffer reaches; anyone may write the other facilities."""
+    return ring(host).records
 
 
-def note_new(host: Host, subject: str, classify: Classifier) -> None:
+def note_new(host: Host, subject: str, classify: Classifier) -> News:
     """Hand each record that `subject` has not seen to `classify`, and note the incidents in the host's state.
 
     Once per run and subject, however many items ask.
     """
-    host.once(("kernel_log.note_new", subject), lambda: _note_new(host, subject, classify))
+    return note_together(host, subject, lambda new: [found for record in new for found in classify(record)])
 
 
-def _note_new(host: Host, subject: str, classify: Classifier) -> bool:
-    seen = host.state.cursor(f"kmsg/{subject}")
-    last = seen if isinstance(seen, int) else -1
-    for record in records(host):
-        if record.seq > last:
-            for item, incident in classify(record):
-                host.state.add_incidents(subject, item, [incident])
-    newest = max((record.seq for record in records(host)), default=last)
-    host.state.set_cursor(f"kmsg/{subject}", max(newest, last))
-    return True
+def note_together(host: Host, subject: str, digest: Digest) -> News:
+    """As `note_new`, for a digest that sees all new records at once."""
+    return host.once(("kernel_log.note", subject), lambda: _note(host, subject, digest))
+
+
+def _note(host: Host, subject: str, digest: Digest) -> News:
+    seen = ring(host)
+    newest = seen.numbers[-1] if seen.numbers else -1
+    cursor = host.state.cursor(f"kmsg/{subject}")
+    last = cursor if isinstance(cursor, int) and cursor <= newest else None
+    if last is None and isinstance(cursor, int) and not seen.numbers:
+        last = cursor
+    found: Dict[str, List[Incident]] = {}
+    new = [record for record in seen.records if last is None or record.seq > last]
+    for item, incident_ in digest(new):
+        found.setdefault(item, []).append(incident_)
+    for item, incidents in found.items():
+        host.state.add_incidents(subject, item, incidents)
+    host.state.set_cursor(f"kmsg/{subject}", newest if last is None else max(newest, last))
+    return News(found, lost_between(seen.numbers, last), last is None)
+
+
+def lost_between(numbers: Sequence[int], last: Optional[int]) -> int:
+    """How many records after `last` (None: before the oldest in the buffer) are missing among rising `numbers`."""
+    if last is None:
+        after = list(numbers)
+    else:
+        after = [last] + [number for number in numbers if number > last]
+    return after[-1] - after[0] + 1 - len(after) if after else 0
 
 
 def incident(kind: str, record: Record) -> Incident:
     """A record as an incident of this kind."""
-    return Incident(kind, record.at, 1, record.text[:200])
+    return Incident(kind, record.at, 1, one_line(record.text))
+
+
+def one_line(text: str) -> str:
+    """A record's text as one short line, safe to print."""
+    return "".join(letter if letter.isprintable() else " " for letter in " ".join(text.split()))[:TEXT_LENGTH]
+
+
+def gather(sightings: Iterable[Sighting]) -> List[Tuple[str, Incident]]:
+    """Incidents: sightings of one kind on one item within a minute are told as one.
+
+    The kernel tells one event in several lines (`Sense Key : Medium Error`, then `critical medium error`), so the
+    events are as many as the most frequent form of line counts, not the sum of all forms.
+    """
+    bunches: Dict[Tuple[str, str], List[List[Sighting]]] = {}
+    for seen in sightings:
+        of_kind = bunches.setdefault((seen.item, seen.kind), [])
+        if of_kind and 0 <= seen.record.at - of_kind[-1][0].record.at <= SAME_EVENT_S:
+            of_kind[-1].append(seen)
+        else:
+            of_kind.append([seen])
+    return [
+        (item, Incident(kind, bunch[-1].record.at, _events(bunch), one_line(bunch[-1].record.text)))
+        for (item, kind), of_kind in bunches.items()
+        for bunch in of_kind
+    ]
+
+
+def _events(bunch: Sequence[Sighting]) -> int:
+    times: Dict[Pattern[str], int] = {}
+    for seen in bunch:
+        times[seen.form] = times.get(seen.form, 0) + seen.times if seen.each else 1
+    return max(times.values())
+
+
+def chains(host: Host, subject: str, item: str) -> List[Chain]:
+    """What is remembered of an item, one chain for each kind, the latest first."""
+    kinds: Dict[str, List[Incident]] = {}
+    for seen in host.state.incidents(subject, item):
+        kinds.setdefault(seen.kind, []).append(seen)
+    found = [
+        Chain(kind, sum(seen.times for seen in all_), all_[0].at, all_[-1].at, all_[-1].text)
+        for kind, all_ in kinds.items()
+    ]
+    return sorted(found, key=lambda chain: chain.last_at, reverse=True)
+
+
+def clock(at: float, now: float) -> str:
+    """A moment for a sentence: `03:12Z` of this day, else `2026-11-18T03:12Z`."""
+    day, today = (time.strftime("%Y-%m-%d", time.gmtime(moment)) for moment in (at, now))
+    return time.strftime("%H:%MZ" if day == today else "%Y-%m-%dT%H:%MZ", time.gmtime(at))
+

@@ -1,0 +1,201 @@
+"""What did the kernel say of this disk, its controller or its file system?
+
+Kafka finds a broken disk by the first request that fails; the kernel tells earlier. Each line is told once, many lines
+of one kind are one finding: "41 medium errors since 02:58Z, last 03:12Z". The item is the disk (partitions count as
+their disk), the md array, the device-mapper or loop device, the controller, or `blocked tasks`.
+Critical: a device taken offline, a file-system error or shutdown, a remount read-only, an aborted journal, a failed md
+member, a faulty controller, a hardware error or predicted failure told by the drive, or 50 medium or I/O errors.
+Warning: any medium or I/O error, command timeout, reset, link error, repaired read, degraded array or hung task, and a
+file system that an operator shut down.
+Unknown: the item `kernel log`, when lines were overwritten before they were read; /dev/kmsg cannot be read.
+Ok again: 24 hours after the last such line (`clear_after_hours`), or after a reboot.
+"""
+
+from __future__ import annotations
+
+from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
+
+from agent.host import CannotTell, Host
+from agent.sources import block_devices, kernel_disk_lines, kernel_log
+from agent.sources import kernel_disk_lines as lines
+from agent.state import Incident
+from agent.status import Verdict, combine, critical, ok, unknown, warning
+
+SUBJECT = "disk_errors"
+KERNEL_LOG = "kernel log"
+LOST = "lost lines"
+
+LIMITS = {
+    "clear_after_hours": 24,
+    "medium_errors_warning": 1,
+    "medium_errors_critical": 50,
+    "io_errors_warning": 1,
+    "io_errors_critical": 50,
+    "command_timeouts_warning": 1,
+    "command_timeouts_critical": 20,
+    "resets_warning": 1,
+    "resets_critical": 20,
+    "link_errors_warning": 1,
+    "corrected_reads_warning": 1,
+    "degraded_arrays_warning": 1,
+    "controller_events_warning": 1,
+    "damaged_file_systems_warning": 1,
+    "operator_shutdowns_warning": 1,
+    "hung_tasks_warning": 1,
+    "hung_tasks_critical": 10,
+    "offline_devices_critical": 1,
+    "hardware_errors_critical": 1,
+    "predicted_failures_critical": 1,
+    "failed_members_critical": 1,
+    "controller_faults_critical": 1,
+    "file_system_errors_critical": 1,
+    "file_system_shutdowns_critical": 1,
+    "read_only_remounts_critical": 1,
+    "journal_aborts_critical": 1,
+    "lost_lines_unknown": 1,
+}
+PLAYBOOK = "replace-jbod-disk"
+RAID_PLAYBOOK = "replace-raid10-disk"
+
+
+class Rule(NamedTuple):
+    """How one kind is told and mended. name: of its limits, and in words. playbook: empty for that of a disk."""
+
+    name: str
+    playbook: str = ""
+
+
+RULES: Mapping[str, Rule] = {
+    lines.MEDIUM: Rule("medium_errors"),
+    lines.IO: Rule("io_errors"),
+    lines.TIMEOUT: Rule("command_timeouts"),
+    lines.RESET: Rule("resets"),
+    lines.LINK: Rule("link_errors"),
+    lines.CORRECTED: Rule("corrected_reads", RAID_PLAYBOOK),
+    lines.DEGRADED: Rule("degraded_arrays", RAID_PLAYBOOK),
+    lines.CONTROLLER_EVENT: Rule("controller_events", "failed-motherboard"),
+    lines.FS_MARKED: Rule("damaged_file_systems", "hidden-readonly"),
+    lines.FS_STOPPED: Rule("operator_shutdowns", "hidden-readonly"),
+    lines.HUNG_TASK: Rule("hung_tasks", "hung-disk"),
+    lines.OFFLINE: Rule("offline_devices"),
+    lines.HARDWARE: Rule("hardware_errors"),
+    lines.PREDICTED: Rule("predicted_failures"),
+    lines.MEMBER_FAILED: Rule("failed_members", RAID_PLAYBOOK),
+    lines.CONTROLLER: Rule("controller_faults", "failed-motherboard"),
+    lines.FS_ERROR: Rule("file_system_errors", "hidden-readonly"),
+    lines.FS_SHUTDOWN: Rule("file_system_shutdowns", "hidden-readonly"),
+    lines.READ_ONLY: Rule("read_only_remounts", "hidden-readonly"),
+    lines.JOURNAL: Rule("journal_aborts", "hidden-readonly"),
+    LOST: Rule("lost_lines", "tune-os"),
+}
+
+
+class Facts(NamedTuple):
+    """One column for each kind of line, the latest first. Times are UTC; hours_ago: since the last of the kind."""
+
+    device: str
+    layout: str
+    kinds: Tuple[str, ...]
+    counts: Tuple[int, ...]
+    first_at: Tuple[str, ...]
+    last_at: Tuple[str, ...]
+    hours_ago: Tuple[float, ...]
+    last_text: Tuple[str, ...]
+    lost_lines: int
+    log_since: str
+
+
+def find(host: Host) -> Sequence[str]:
+    _news(host)
+    disks = block_devices.disks(host)
+    items = [name for name, disk in disks.items() if disk.kind in ("physical", "md")]
+    there = {word for disk in disks.values() for word in (disk.name, disk.path, disk.serial, disk.wwn)}
+    missing = [name for name in host.expected.disks if name not in there]
+    return [*items, *missing, *host.state.incident_items(SUBJECT), KERNEL_LOG]
+
+
+def look(host: Host, item: str) -> Facts:
+    news = _news(host)
+    chains = kernel_log.chains(host, SUBJECT, item)
+    known = _known(host)
+    if item in host.expected.disks and item not in known and not chains:
+        raise CannotTell(f"the inventory expects the disk {item}, but the kernel shows no such disk")
+    now = host.now()
+    oldest = min((record.at for record in kernel_log.records(host)), default=now - host.uptime_s())
+    return Facts(
+        known.get(item, ""),
+        host.expected.layout,
+        tuple(chain.kind for chain in chains),
+        tuple(chain.times for chain in chains),
+        tuple(kernel_log.clock(chain.first_at, now) for chain in chains),
+        tuple(kernel_log.clock(chain.last_at, now) for chain in chains),
+        tuple(round((now - chain.last_at) / 3600, 2) for chain in chains),
+        tuple(chain.text for chain in chains),
+        news.lost,
+        kernel_log.clock(oldest, now),
+    )
+
+
+def _news(host: Host) -> kernel_log.News:
+    return host.once("disk_errors.news", lambda: _note(host))
+
+
+def _note(host: Host) -> kernel_log.News:
+    """Note what the kernel said since the last run, and what nobody can read any more."""
+
+    def digest(new: Sequence[kernel_log.Record]) -> List[Tuple[str, Incident]]:
+        devices = kernel_disk_lines.devices(host)
+        return kernel_log.gather(kernel_disk_lines.sightings(new, kernel_log.records(host), devices))
+
+    news = kernel_log.note_together(host, SUBJECT, digest)
+    if news.lost and not news.first:
+        text = "overwritten in the kernel's ring buffer before they were read; run more often or enlarge log_buf_len"
+        host.state.add_incidents(SUBJECT, KERNEL_LOG, [Incident(LOST, host.now(), news.lost, text)])
+    return news
+
+
+def _known(host: Host) -> Mapping[str, str]:
+    """Each disk as a person finds it in the rack, those that vanished since the boot included."""
+    known = dict(host.state.cursor("disk_errors/known") or {})
+    known.update({name: block_devices.describe(host, name) for name in block_devices.disks(host)})
+    host.state.set_cursor("disk_errors/known", known)
+    return known
+
+
+def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
+    found = [
+        (verdict, facts.last_text[number])
+        for number, kind in enumerate(facts.kinds)
+        if facts.hours_ago[number] < limits["clear_after_hours"]
+        for verdict in _judge_kind(facts, number, RULES[kind], limits)
+    ]
+    if not found:
+        return ok(_quiet(facts))
+    combined = combine([verdict for verdict, _text in found], healthy="")
+    text = next(text for verdict, text in found if verdict.status == combined.status)
+    device = f"{facts.device}: " if facts.device else ""
+    return combined._replace(reason=f"{device}{combined.reason}: {text[:120]}")
+
+
+def _judge_kind(facts: Facts, number: int, rule: Rule, limits: Mapping[str, Any]) -> List[Verdict]:
+    disk_playbook = RAID_PLAYBOOK if facts.layout == "raid10" else PLAYBOOK
+    for level, verdict in (("critical", critical), ("warning", warning), ("unknown", unknown)):
+        if facts.counts[number] >= limits.get(f"{rule.name}_{level}", float("inf")):
+            return [verdict(_said(facts, number), rule.playbook or disk_playbook)]
+    return []
+
+
+def _quiet(facts: Facts) -> str:
+    missing = f" ({facts.lost_lines} lines of it are missing)" if facts.lost_lines else ""
+    if facts.kinds:
+        return f"quiet for {min(facts.hours_ago):.0f} h; {_said(facts, 0)}{missing}"
+    return f"the kernel log since {facts.log_since} tells of no trouble{missing}"
+
+
+def _said(facts: Facts, number: int) -> str:
+    """41 medium errors since 02:58Z, last 03:12Z"""
+    words = RULES[facts.kinds[number]].name.replace("_", " ").replace("io errors", "I/O errors")
+    first, last = facts.first_at[number], facts.last_at[number]
+    when = f"at {last}" if first == last else f"since {first}, last {last}"
+    count = facts.counts[number]
+    return f"{count} {words[:-1] if count == 1 else words} {when}"
