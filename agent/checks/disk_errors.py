@@ -64,6 +64,10 @@ class Rule(NamedTuple):
     name: str
     playbook: str = ""
 
+    @property
+    def words(self) -> str:
+        return self.name.replace("_", " ").replace("io err", "I/O err").replace("read only", "read-only")
+
 
 RULES: Mapping[str, Rule] = {
     lines.MEDIUM: Rule("medium_errors"),
@@ -123,7 +127,7 @@ def look(host: Host, item: str) -> Facts:
     now = host.now()
     oldest = min((record.at for record in kernel_log.records(host)), default=now - host.uptime_s())
     return Facts(
-        known.get(item, ""),
+        known[item] if known.get(item, item) != item else "",
         host.expected.layout,
         tuple(chain.kind for chain in chains),
         tuple(chain.times for chain in chains),
@@ -194,7 +198,7 @@ def _quiet(facts: Facts) -> str:
 
 def _said(facts: Facts, number: int) -> str:
     """41 medium errors since 02:58Z, last 03:12Z"""
-    words = RULES[facts.kinds[number]].name.replace("_", " ").replace("io errors", "I/O errors")
+    words = RULES[facts.kinds[number]].words
     first, last = facts.first_at[number], facts.last_at[number]
     when = f"at {last}" if first == last else f"since {first}, last {last}"
     count = facts.counts[number]

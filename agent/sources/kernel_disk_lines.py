@@ -181,7 +181,8 @@ FORMS: Sequence[LineForm] = (
     # nvme 0000:04:00.0: Failed status: 3, reset controller
     _form(
         CONTROLLER,
-        NVME + r"(?:controller is down; will reset|Device not ready; aborting|frozen state error detected|Failed status: "
+        NVME
+        + r"(?:controller is down; will reset|Device not ready; aborting|frozen state error detected|Failed status: "
         r"|resetting controller due to persistent internal error|IO queues (?:lost|not created))",
     ),
     # nvme nvme0: Disabling device after reset failure: -19
@@ -227,7 +228,9 @@ FORMS: Sequence[LineForm] = (
     # mpt3sas_cm0: diag reset: FAILED
     # mpt3sas_cm0: SAS host is non-operational !!!!
     _form(
-        CONTROLLER, MPT + r"(?:fault_state\(|coredump_state\(|diag reset: FAILED|SAS host is non-operational)", each=False
+        CONTROLLER,
+        MPT + r"(?:fault_state\(|coredump_state\(|diag reset: FAILED|SAS host is non-operational)",
+        each=False,
     ),
     # mpt3sas_cm0: sending diag reset !!
     # smartpqi 0000:5c:00.0: resetting scsi 0:1:0:0
@@ -450,7 +453,7 @@ class _Context:
             elif "User initiated shutdown" in record.text:
                 self._stopped.setdefault(record.text[5 : record.text.find(")")], []).append(-record.seq)
 
-    def kind(self, form: LineForm, match: "re.Match[str]", record: Record) -> str:
+    def kind(self, form: LineForm, match: re.Match[str], record: Record) -> str:
         """The kind of what happened; empty if it is no news: a boot, a hot plug, an operator's own doing."""
         said = match.groupdict()
         text = record.text
@@ -472,9 +475,9 @@ class _Context:
     def _by_operator(self, said: Mapping[str, Optional[str]], seq: int) -> bool:
         flags = said.get("flags") or said.get("flags_before") or "0x0"
         marks = [mark for mark in self._stopped.get(said["device"] or "", ()) if abs(mark) <= seq]
-        return bool(int(flags, 16) & OPERATOR_FLAG) or bool(marks) and marks[-1] < 0
+        return bool(int(flags, 16) & OPERATOR_FLAG) or (bool(marks) and marks[-1] < 0)
 
-    def items(self, kind: str, match: "re.Match[str]") -> List[str]:
+    def items(self, kind: str, match: re.Match[str]) -> List[str]:
         """The disks, arrays or devices that the line names."""
         if kind == HUNG_TASK:
             return [HUNG_TASKS_ITEM]

@@ -167,10 +167,7 @@ def _note(host: Host, subject: str, digest: Digest) -> News:
 
 def lost_between(numbers: Sequence[int], last: Optional[int]) -> int:
     """How many records after `last` (None: before the oldest in the buffer) are missing among rising `numbers`."""
-    if last is None:
-        after = list(numbers)
-    else:
-        after = [last] + [number for number in numbers if number > last]
+    after = list(numbers) if last is None else [last] + [number for number in numbers if number > last]
     return after[-1] - after[0] + 1 - len(after) if after else 0
 
 
@@ -228,3 +225,8 @@ def clock(at: float, now: float) -> str:
     day, today = (time.strftime("%Y-%m-%d", time.gmtime(moment)) for moment in (at, now))
     return time.strftime("%H:%MZ" if day == today else "%Y-%m-%dT%H:%MZ", time.gmtime(at))
 
+
+def when(chain: Chain, now: float) -> str:
+    """When a chain happened: `at 03:12Z`, or `since 02:58Z, last 03:12Z`."""
+    first, last = clock(chain.first_at, now), clock(chain.last_at, now)
+    return f"at {last}" if first == last else f"since {first}, last {last}"

@@ -1,0 +1,169 @@
+"""Did the driver of a network card reset it, or give it up?
+
+A card that resets under load drops off the network for seconds, and its broker loses all leaders at once. The signs
+are kernel lines (transmit watchdog, hangs, firmware resets), the kernel's own count of transmit timeouts for each
+queue, and the driver's counters of `ethtool -S`; a reset that shows in several of them counts once.
+Warning: any new reset. Critical: 3 or more within an hour, or a card that failed for good (recovery unsuccessful,
+adapter removed, firmware dead, overheated).
+Unknown: an interface of the inventory that the kernel does not show; /dev/kmsg cannot be read.
+Ok again: 24 hours after the last reset (`clear_after_hours`), or after a reboot.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from agent.host import CannotTell, Host
+from agent.sources import ethtool, kernel_log, kernel_nic_lines, network
+from agent.sources.kernel_nic_lines import FAULT, RESET
+from agent.state import Incident
+from agent.status import Verdict, combine, critical, ok, warning
+
+SUBJECT = "nic_resets"
+MOST_TOLD = 24
+
+LIMITS = {
+    "clear_after_hours": 24,
+    "resets_warning": 1,
+    "resets_in_an_hour_critical": 3,
+    "faults_critical": 1,
+}
+PLAYBOOK = "nic-resets"
+
+
+class Facts(NamedTuple):
+    """Resets and faults remembered of this boot (7 days). Counters are since boot; None where nobody counts.
+
+    not_asked: why the driver's counters are not among them; empty when they are.
+    """
+
+    driver: str
+    card: str
+    resets: int
+    resets_in_an_hour: int
+    reset_hours_ago: Optional[float]
+    reset_when: str
+    reset_text: str
+    faults: int
+    fault_hours_ago: Optional[float]
+    fault_when: str
+    fault_text: str
+    transmit_timeouts: Optional[int]
+    driver_resets: Optional[int]
+    not_asked: str
+    lost_lines: int
+
+
+class Counted(NamedTuple):
+    timeouts: Optional[int]
+    driver: Dict[str, int]
+    not_asked: str
+
+
+def find(host: Host) -> Sequence[str]:
+    _news(host)
+    return [*network.watched(host), *host.state.incident_items(SUBJECT)]
+
+
+def look(host: Host, item: str) -> Facts:
+    news = _news(host)
+    interface = network.interfaces(host).get(item)
+    counted = _count(host, item)
+    if interface:
+        _note_counters(host, item, counted, news.incidents.get(item, []))
+    chains = {chain.kind: chain for chain in kernel_log.chains(host, SUBJECT, item)}
+    if not interface and not chains:
+        raise CannotTell(f"the inventory expects the interface {item}, but the kernel shows none of that name")
+    return Facts(
+        interface.driver if interface else "",
+        network.card(interface) if interface else "",
+        chains[RESET].times if RESET in chains else 0,
+        _busiest_hour([seen for seen in host.state.incidents(SUBJECT, item) if seen.kind == RESET]),
+        *_told(host, chains.get(RESET)),
+        chains[FAULT].times if FAULT in chains else 0,
+        *_told(host, chains.get(FAULT)),
+        counted.timeouts,
+        max(counted.driver.values(), default=None),
+        counted.not_asked,
+        news.lost,
+    )
+
+
+def _news(host: Host) -> kernel_log.News:
+    def digest(new: Sequence[kernel_log.Record]) -> List[Tuple[str, Incident]]:
+        seen = kernel_nic_lines.sightings(new, kernel_nic_lines.cards(host))
+        return kernel_log.gather(sighting for sighting in seen if sighting.kind in (RESET, FAULT))
+
+    return kernel_log.note_together(host, SUBJECT, digest)
+
+
+def _count(host: Host, item: str) -> Counted:
+    timeouts = network.transmit_timeouts(host, item)
+    try:
+        return Counted(timeouts, ethtool.reset_counters(ethtool.statistics(host, item)), "")
+    except CannotTell as error:
+        return Counted(timeouts, {}, str(error))
+
+
+def _note_counters(host: Host, item: str, counted: Counted, told: Sequence[Incident]) -> None:
+    """Note the resets that counters saw since the last run and no kernel line told of."""
+    counters = dict(counted.driver)
+    if counted.timeouts is not None:
+        counters["transmit timeouts of all queues"] = counted.timeouts
+    grown = {name: host.state.delta(f"{SUBJECT}/{item}/{name}", value) for name, value in counters.items()}
+    name, most = max(
+        ((name, delta) for name, delta in grown.items() if delta),
+        key=lambda pair: pair[1].change,
+        default=("", None),
+    )
+    untold = most.change - sum(seen.times for seen in told if seen.kind == RESET) if most else 0
+    if most and untold > 0:
+        host.state.add_incidents(
+            SUBJECT, item, _spread(host.now(), most.seconds, untold, f"{name} grew by {most.change}")
+        )
+
+
+def _spread(now: float, seconds: float, times: int, text: str) -> List[Incident]:
+    """Resets that happened some time in the last `seconds`, evenly: a day's resets are not those of an hour."""
+    steps = min(times, MOST_TOLD)
+    shares = [times // steps + (step < times % steps) for step in range(steps)]
+    return [Incident(RESET, now - seconds * step / steps, share, text) for step, share in enumerate(shares)]
+
+
+def _busiest_hour(resets: Sequence[Incident]) -> int:
+    """The most resets within any hour."""
+    return max((sum(seen.times for seen in resets if 0 <= seen.at - first.at < 3600) for first in resets), default=0)
+
+
+def _told(host: Host, chain: Optional[kernel_log.Chain]) -> Tuple[Optional[float], str, str]:
+    if chain is None:
+        return None, "", ""
+    return round((host.now() - chain.last_at) / 3600, 2), kernel_log.when(chain, host.now()), chain.text
+
+
+def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
+    verdicts = []
+    said = f"{facts.resets} resets {facts.reset_when}" if facts.resets != 1 else f"1 reset {facts.reset_when}"
+    recent = facts.reset_hours_ago is not None and facts.reset_hours_ago < limits["clear_after_hours"]
+    failed = facts.fault_hours_ago is not None and facts.fault_hours_ago < limits["clear_after_hours"]
+    if failed and facts.faults >= limits["faults_critical"]:
+        verdicts.append(critical(f"{_named(facts)}failed {facts.fault_when}: {facts.fault_text[:120]}", PLAYBOOK))
+    if recent and facts.resets_in_an_hour >= limits["resets_in_an_hour_critical"]:
+        many = f"{said}, up to {facts.resets_in_an_hour} in an hour: {facts.reset_text[:120]}"
+        verdicts.append(critical(f"{_named(facts)}{many}", PLAYBOOK))
+    elif recent and facts.resets >= limits["resets_warning"]:
+        verdicts.append(warning(f"{_named(facts)}{said}: {facts.reset_text[:120]}", PLAYBOOK))
+    if verdicts:
+        return combine(verdicts, healthy="")
+    return ok(f"no new reset{_quiet(facts, said)}")
+
+
+def _named(facts: Facts) -> str:
+    words = " ".join(word for word in (facts.driver, facts.card) if word)
+    return f"{words}: " if words else ""
+
+
+def _quiet(facts: Facts, said: str) -> str:
+    before = f"; {said}" if facts.resets else ""
+    without = f"; {facts.not_asked}, so the driver's own counters are not read" if facts.not_asked else ""
+    return before + without
