@@ -23,6 +23,7 @@ from agent.status import Verdict, combine, critical, ok, unknown, warning
 
 SUBJECT = "disk_errors"
 KERNEL_LOG = "kernel log"
+DISKS = "disks"
 LOST = "lost lines"
 
 LIMITS = {
@@ -111,7 +112,10 @@ class Facts(NamedTuple):
 
 def find(host: Host) -> Sequence[str]:
     _news(host)
-    disks = block_devices.disks(host)
+    try:
+        disks = block_devices.disks(host)
+    except CannotTell:
+        return [DISKS, *host.state.incident_items(SUBJECT), KERNEL_LOG]
     items = [name for name, disk in disks.items() if disk.kind in ("physical", "md")]
     there = {word for disk in disks.values() for word in (disk.name, disk.path, disk.serial, disk.wwn)}
     missing = [name for name in host.expected.disks if name not in there]
@@ -121,6 +125,8 @@ def find(host: Host) -> Sequence[str]:
 def look(host: Host, item: str) -> Facts:
     news = _news(host)
     chains = kernel_log.chains(host, SUBJECT, item)
+    if item == DISKS:
+        block_devices.disks(host)  # tells why there are none
     known = _known(host)
     if item in host.expected.disks and item not in known and not chains:
         raise CannotTell(f"the inventory expects the disk {item}, but the kernel shows no such disk")
@@ -161,7 +167,7 @@ def _note(host: Host) -> kernel_log.News:
 def _known(host: Host) -> Mapping[str, str]:
     """Each disk as a person finds it in the rack, those that vanished since the boot included."""
     known = dict(host.state.cursor("disk_errors/known") or {})
-    known.update({name: block_devices.describe(host, name) for name in block_devices.disks(host)})
+    known.update({name: block_devices.describe(host, name) for name in kernel_disk_lines.devices(host).disks})
     host.state.set_cursor("disk_errors/known", known)
     return known
 

@@ -20,7 +20,7 @@ from agent.state import Incident
 from agent.status import Verdict, combine, critical, ok, warning
 
 SUBJECT = "nic_resets"
-MOST_TOLD = 24
+HOUR_S = 3600.0
 
 LIMITS = {
     "clear_after_hours": 24,
@@ -78,7 +78,7 @@ def look(host: Host, item: str) -> Facts:
         interface.driver if interface else "",
         network.card(interface) if interface else "",
         chains[RESET].times if RESET in chains else 0,
-        _busiest_hour([seen for seen in host.state.incidents(SUBJECT, item) if seen.kind == RESET]),
+        kernel_log.busiest([seen for seen in host.state.incidents(SUBJECT, item) if seen.kind == RESET], HOUR_S),
         *_told(host, chains.get(RESET)),
         chains[FAULT].times if FAULT in chains else 0,
         *_told(host, chains.get(FAULT)),
@@ -118,21 +118,8 @@ def _note_counters(host: Host, item: str, counted: Counted, told: Sequence[Incid
     )
     untold = most.change - sum(seen.times for seen in told if seen.kind == RESET) if most else 0
     if most and untold > 0:
-        host.state.add_incidents(
-            SUBJECT, item, _spread(host.now(), most.seconds, untold, f"{name} grew by {most.change}")
-        )
-
-
-def _spread(now: float, seconds: float, times: int, text: str) -> List[Incident]:
-    """Resets that happened some time in the last `seconds`, evenly: a day's resets are not those of an hour."""
-    steps = min(times, MOST_TOLD)
-    shares = [times // steps + (step < times % steps) for step in range(steps)]
-    return [Incident(RESET, now - seconds * step / steps, share, text) for step, share in enumerate(shares)]
-
-
-def _busiest_hour(resets: Sequence[Incident]) -> int:
-    """The most resets within any hour."""
-    return max((sum(seen.times for seen in resets if 0 <= seen.at - first.at < 3600) for first in resets), default=0)
+        text = f"{name} grew by {most.change}"
+        host.state.add_incidents(SUBJECT, item, kernel_log.spread(RESET, host.now(), most.seconds, untold, text))
 
 
 def _told(host: Host, chain: Optional[kernel_log.Chain]) -> Tuple[Optional[float], str, str]:

@@ -59,7 +59,7 @@ class Link(NamedTuple):
 
 
 class About(NamedTuple):
-    """best_mbps: the fastest mode of the card, 0 if not told. crc: bad frames by counter. not_asked: why all is empty."""
+    """best_mbps: the card's fastest mode, 0 if not told. crc: bad frames by counter. not_asked: why all is empty."""
 
     driver_version: str = ""
     firmware: str = ""

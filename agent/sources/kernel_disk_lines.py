@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
-from agent.host import Host, Missing, shared
+from agent.host import CannotTell, Host, shared
 from agent.sources import block_devices
 from agent.sources.kernel_log import LineForm, Record, Sighting
 
@@ -403,11 +403,14 @@ NVME_CARD = re.compile(r"/([\da-f]{4}:[\da-f]{2}:[\da-f]{2}\.\d)/nvme/")
 def devices(host: Host) -> Devices:
     """The disks of this machine and where they are attached; a disk that is gone keeps its address until a reboot."""
     addresses = dict(host.state.cursor("kernel_disk_lines/addresses") or {})
-    disks = block_devices.disks(host)
+    try:
+        disks = block_devices.disks(host)
+    except CannotTell:
+        disks = {}  # the lines are worth telling all the same
     for name in disks:
         try:
             path = host.link(f"/sys/block/{name}")
-        except Missing:
+        except CannotTell:
             continue
         for address in ADDRESS.findall(path) + NVME_CARD.findall(path):
             addresses[address] = name

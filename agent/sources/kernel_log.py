@@ -17,6 +17,7 @@ KERNEL_FACILITY = 0
 TEXT_LENGTH = 200
 LINE_LENGTH = 2000
 SAME_EVENT_S = 60.0
+SPREAD_STEPS = 96
 
 # 3,1042,5140900,-;blk_update_request: I/O error, dev sdb, sector 0
 # 6,339,5140900;NET: Registered protocol family 10        (before Linux 3.7: no flags)
@@ -220,13 +221,33 @@ def chains(host: Host, subject: str, item: str) -> List[Chain]:
     return sorted(found, key=lambda chain: chain.last_at, reverse=True)
 
 
-def clock(at: float, now: float) -> str:
-    """A moment for a sentence: `03:12Z` of this day, else `2026-11-18T03:12Z`."""
-    day, today = (time.strftime("%Y-%m-%d", time.gmtime(moment)) for moment in (at, now))
-    return time.strftime("%H:%MZ" if day == today else "%Y-%m-%dT%H:%MZ", time.gmtime(at))
+def clock(at: float, now: Optional[float] = None) -> str:
+    """A moment for a sentence: `03:12Z` if it is of the same day as `now`, else `2026-11-18T03:12Z`."""
+    said = time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(at))
+    same_day = now is not None and said.startswith(time.strftime("%Y-%m-%dT", time.gmtime(now)))
+    return said[len("2026-11-18T") :] if same_day else said
 
 
 def when(chain: Chain, now: float) -> str:
     """When a chain happened: `at 03:12Z`, or `since 02:58Z, last 03:12Z`."""
     first, last = clock(chain.first_at, now), clock(chain.last_at, now)
     return f"at {last}" if first == last else f"since {first}, last {last}"
+
+
+def busiest(incidents: Sequence[Incident], window_s: float) -> int:
+    """The most that happened within any `window_s` seconds; incidents in the order of time."""
+    most, first, inside = 0, 0, 0
+    for seen in incidents:
+        inside += seen.times
+        while seen.at - incidents[first].at >= window_s:
+            inside -= incidents[first].times
+            first += 1
+        most = max(most, inside)
+    return most
+
+
+def spread(kind: str, now: float, seconds: float, times: int, text: str) -> List[Incident]:
+    """What a counter says happened in the last `seconds`, spread evenly: a day's events are not those of an hour."""
+    steps = max(1, min(times, int(seconds // 600), SPREAD_STEPS))
+    shares = [times // steps + (step < times % steps) for step in range(steps)]
+    return [Incident(kind, now - seconds * step / steps, share, text) for step, share in enumerate(shares)]

@@ -7,11 +7,11 @@ import pathlib
 import tokenize
 from typing import Any
 
-from agent.sources.kernel_log import LineForm, unescape
+from agent.sources.kernel_log import unescape
 
 
-def documented(module: Any) -> list[tuple[str, LineForm]]:
-    """(real line, form) of each comment that stands directly above an element of FORMS."""
+def documented(module: Any) -> list[tuple[str, Any]]:
+    """(real line, form, where the form is a LineForm or MemoryForm) of each comment that stands directly above an element of FORMS."""
     path = pathlib.Path(module.__file__)
     tree = ast.parse(path.read_text())
     comments: dict[int, str] = {}

@@ -1,0 +1,198 @@
+"""Does a DIMM make errors?
+
+Counted by the memory controller (EDAC) for each DIMM, and told by the kernel (EDAC, machine check and APEI lines),
+which also speak of processors and of DIMMs that no driver counts. The item is the DIMM by its label.
+Critical: an uncorrected error ever since boot; 100 corrected ones within 15 minutes.
+Warning: 10 corrected errors within 15 minutes; or more of them in each of two runs in a row; the firmware kept an
+error record of a crash.
+Unknown: no EDAC driver is loaded, so nobody counts. (A virtual machine has no DIMMs: skipped.)
+Ok again: uncorrected errors after a reboot, which a DIMM's replacement brings; corrected ones 24 hours after the
+last burst (`clear_after_hours`), or as soon as a run sees no new one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from agent.host import CannotTell, Host, NotApplicable
+from agent.sources import edac, kernel_log, kernel_memory_lines
+from agent.sources.kernel_memory_lines import CORRECTED, CRASH, UNCORRECTED
+from agent.state import Incident
+from agent.status import Verdict, combine, critical, unknown, warning
+
+SUBJECT = "memory_errors"
+DRIVER = "EDAC"
+WINDOW_S = 900.0
+
+LIMITS = {
+    "clear_after_hours": 24,
+    "corrected_in_15_min_warning": 10,
+    "corrected_in_15_min_critical": 100,
+    "growing_runs_warning": 2,
+    "uncorrected_critical": 1,
+    "crash_records_warning": 1,
+}
+PLAYBOOK = "replace-dimm"
+PROCESSOR_PLAYBOOK = "failed-motherboard"
+
+
+class Facts(NamedTuple):
+    """One DIMM (or a processor's bank). Counts are since boot, None where no driver counts.
+
+    growth: corrected errors since the last run; growing_runs: in how many runs in a row there were new ones.
+    busiest: the most corrected errors within 15 minutes of those remembered. `*_since` and `*_text`: of kernel lines.
+    """
+
+    location: str
+    corrected: Optional[int]
+    uncorrected: Optional[int]
+    growth: int
+    growing_runs: int
+    busiest: int
+    corrected_hours_ago: Optional[float]
+    corrected_text: str
+    uncorrected_lines: int
+    uncorrected_since: str
+    uncorrected_text: str
+    crash_records: int
+    crash_hours_ago: Optional[float]
+    playbook: str
+    lost_lines: int
+
+
+def find(host: Host) -> Sequence[str]:
+    told = _told(host)
+    try:
+        counted = [dimm.item for dimm in edac.dimms(host)]
+    except (CannotTell, NotApplicable):
+        counted = [DRIVER]  # looking at it tells why
+    return [*counted, *host.state.incident_items(SUBJECT), *told.uncorrected]
+
+
+def look(host: Host, item: str) -> Facts:
+    told = _told(host)
+    if item == DRIVER:
+        edac.dimms(host)
+    dimm = _dimm(host, item)
+    growth = _note_growth(host, item, dimm, told.news)
+    runs = (host.state.cursor(f"{SUBJECT}/growing/{item}") or 0) + 1 if growth else 0
+    host.state.set_cursor(f"{SUBJECT}/growing/{item}", runs)
+    remembered = host.state.incidents(SUBJECT, item)
+    corrected = [seen for seen in remembered if seen.kind == CORRECTED]
+    crashes = [seen for seen in remembered if seen.kind == CRASH]
+    times, since, text = told.uncorrected.get(item, (0, "", ""))
+    return Facts(
+        location=dimm.location,
+        corrected=dimm.corrected,
+        uncorrected=dimm.uncorrected,
+        growth=growth,
+        growing_runs=runs,
+        busiest=kernel_log.busiest(corrected, WINDOW_S),
+        corrected_hours_ago=_hours_ago(host, corrected),
+        corrected_text=corrected[-1].text if corrected else "",
+        uncorrected_lines=times,
+        uncorrected_since=since,
+        uncorrected_text=text,
+        crash_records=len(crashes),
+        crash_hours_ago=_hours_ago(host, crashes),
+        playbook=PROCESSOR_PLAYBOOK if item.startswith("processor") else PLAYBOOK,
+        lost_lines=told.news.lost,
+    )
+
+
+class Told(NamedTuple):
+    """What the kernel told. uncorrected: lines of this boot, however long ago: item -> (times, first at, last text)."""
+
+    news: kernel_log.News
+    uncorrected: Mapping[str, Tuple[int, str, str]]
+
+
+def _told(host: Host) -> Told:
+    return host.once(f"{SUBJECT}.told", lambda: _note(host))
+
+
+def _note(host: Host) -> Told:
+    def digest(new: Sequence[kernel_log.Record]) -> List[Tuple[str, Incident]]:
+        return kernel_log.gather(kernel_memory_lines.sightings(new, kernel_log.records(host)))
+
+    news = kernel_log.note_together(host, SUBJECT, digest)
+    known = {item: tuple(row) for item, row in (host.state.cursor(f"{SUBJECT}/uncorrected") or {}).items()}
+    for item, incidents in news.incidents.items():
+        for seen in incidents:
+            if seen.kind == UNCORRECTED:
+                times, since, _text = known.get(item, (0, kernel_log.clock(seen.at), ""))
+                known[item] = (times + seen.times, since, seen.text)
+    host.state.set_cursor(f"{SUBJECT}/uncorrected", known)
+    return Told(news, known)
+
+
+def _dimm(host: Host, item: str) -> edac.Dimm:
+    """The DIMM of this label; one that no driver counts has no counts."""
+    try:
+        found = [dimm for dimm in edac.dimms(host) if dimm.item == item]
+    except (CannotTell, NotApplicable):
+        found = []
+    return found[0] if found else edac.Dimm(item, "", None, None)
+
+
+def _note_growth(host: Host, item: str, dimm: edac.Dimm, news: kernel_log.News) -> int:
+    """New corrected errors since the last run, 0 on the first; those that no line told of are noted too."""
+    told = sum(seen.times for seen in news.incidents.get(item, []) if seen.kind == CORRECTED)
+    grown = None if dimm.corrected is None else host.state.delta(f"{SUBJECT}/{item}", dimm.corrected)
+    if grown is None:
+        return 0 if news.first else told
+    if grown.change > told:
+        text = f"corrected errors grew by {grown.change} to {dimm.corrected}"
+        untold = kernel_log.spread(CORRECTED, host.now(), grown.seconds, grown.change - told, text)
+        host.state.add_incidents(SUBJECT, item, untold)
+    return grown.change
+
+
+def _hours_ago(host: Host, seen: Sequence[Incident]) -> Optional[float]:
+    return round((host.now() - seen[-1].at) / 3600, 2) if seen else None
+
+
+def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
+    verdicts = [*_judge_uncorrected(facts, limits), *_judge_corrected(facts, limits)]
+    crash = facts.crash_hours_ago
+    if (
+        crash is not None
+        and crash < limits["clear_after_hours"]
+        and facts.crash_records >= limits["crash_records_warning"]
+    ):
+        said = "the firmware kept an error record of a crash: the boot before ended in a hardware error"
+        verdicts.append(warning(said, PROCESSOR_PLAYBOOK))
+    silent = facts.corrected_hours_ago is None and facts.crash_hours_ago is None
+    if not verdicts and facts.corrected is None and facts.uncorrected is None and silent:
+        return unknown("the EDAC driver shows this DIMM but does not count its errors")
+    count = f"{facts.corrected} corrected" if facts.corrected else "no"
+    return combine(
+        verdicts, healthy=f"{count} errors since boot, {facts.growth} new" if facts.corrected else "no errors"
+    )
+
+
+def _judge_uncorrected(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
+    count = max(facts.uncorrected or 0, facts.uncorrected_lines)
+    if count < limits["uncorrected_critical"]:
+        return []
+    where = f" at {facts.location}" if facts.location else ""
+    line = (
+        f" since {facts.uncorrected_since}: {facts.uncorrected_text[:120]}"
+        if facts.uncorrected_lines
+        else " since boot"
+    )
+    return [critical(f"{count} uncorrected error{'s' if count > 1 else ''}{where}{line}", facts.playbook)]
+
+
+def _judge_corrected(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
+    where = f" at {facts.location}" if facts.location else ""
+    recent = facts.corrected_hours_ago is not None and facts.corrected_hours_ago < limits["clear_after_hours"]
+    burst = f"{facts.busiest} corrected errors within 15 min{where}: {facts.corrected_text[:120]}"
+    if recent and facts.busiest >= limits["corrected_in_15_min_critical"]:
+        return [critical(burst, facts.playbook)]
+    if recent and facts.busiest >= limits["corrected_in_15_min_warning"]:
+        return [warning(burst, facts.playbook)]
+    if facts.growing_runs >= limits["growing_runs_warning"]:
+        said = f"new corrected errors in {facts.growing_runs} runs in a row{where}, {facts.growth} in the last"
+        return [warning(said, facts.playbook)]
+    return []
