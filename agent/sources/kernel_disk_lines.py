@@ -267,6 +267,8 @@ FORMS: Sequence[LineForm] = (
         r"md/[\w-]+:(?P<array>\w+): (?:Too many read errors, failing device (?P<device>[\w-]+)"
         r"|(?P<member>[\w-]+): Failing raid device)",
     ),
+    # md/raid:md2: Cannot continue operation (2/4 failed).
+    _form(MEMBER_FAILED, r"md/[\w-]+:(?P<array>\w+): Cannot continue operation"),
     # md: kicking non-fresh sdb1 from array!
     _form(MEMBER_FAILED, r"md: kicking non-fresh (?P<device>[\w-]+) from array"),
     # md/raid10:md0: active with 3 out of 4 devices

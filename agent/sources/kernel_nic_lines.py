@@ -29,7 +29,7 @@ def _head(drivers: str) -> str:
     net_device) (uninitialized): `
     """
     return (
-        rf"(?:{drivers})(?: (?P<bus>[\da-f]+:[\da-f]+:[\da-f.]+|virtio\d+)"
+        rf"(?:{drivers})(?: (?P<bus>[\w:.-]+?)"
         r"(?: (?P<name>[^\s:]+|\(unnamed net_device\))(?: \([\w ]+\))?)?: |: (?P<alias>[^\s:]+):? )"
     )
 
@@ -44,6 +44,7 @@ INTEL = r"ixgbe|ixgbevf|igb|igbvf|igc|e1000|e1000e|i40e|iavf|i40evf|ice|fm10k"
 FORMS: Sequence[LineForm] = (
     # --- any driver: the transmit watchdog ---
     # ixgbe 0000:05:00.0 eth0: NETDEV WATCHDOG: CPU: 3: transmit queue 5 timed out 5120 ms
+    # mtk_soc_eth 1e100000.ethernet eth0: NETDEV WATCHDOG: CPU: 1: transmit queue 4 timed out 190940 ms
     # virtio_net virtio0 eth0: NETDEV WATCHDOG: CPU: 1: transmit queue 0 timed out 5012 ms
     _form(RESET, _head(ANY) + r"NETDEV WATCHDOG: .*transmit queue \d+ timed out"),
     # NETDEV WATCHDOG: eth0 (ixgbe): transmit queue 3 timed out
@@ -195,7 +196,12 @@ FORMS: Sequence[LineForm] = (
     # mlx5_core 0000:03:00.0 ens1f0: Link down
     # mlx4_en: ens1: Link Down
     # r8169 0000:02:00.0 enp2s0: Link is Down
-    _form(LINK_DOWN, _head(ANY) + r"(?:\w+: \S+ )?(?:NIC )?(?:Copper |Remote |SerDes )?[Ll]ink (?:is )?[Dd]own\b"),
+    _form(
+        LINK_DOWN,
+        rf"(?:{ANY} [\w:.-]+ (?P<name>[^\s:]+)(?: \([\w ]+\))?: (?:igb: \S+ )?"
+        r"|(?:e1000e?|igb|ixgbe|mlx4_en|tg3|bnx2x?): (?P<alias>[^\s:]+):? )"
+        r"(?:NIC )?(?:Copper |Remote |SerDes )?[Ll]ink (?:is )?[Dd]own\b",
+    ),
 )
 
 
