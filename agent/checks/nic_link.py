@@ -166,6 +166,8 @@ def _judge_speed(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
         verdicts.append(warning(said, PLAYBOOK))
     elif facts.slower_from and facts.slower_hours < limits["clear_after_hours"]:
         verdicts.append(warning(f"{facts.speed_mbps} Mbit/s, was {facts.slower_from} in an earlier run", PLAYBOOK))
+    if facts.expected_duplex and not facts.duplex:
+        verdicts.append(unknown(f"{facts.expected_duplex} duplex is expected, but the driver does not tell it"))
     if facts.duplex == "half" or (facts.duplex and facts.expected_duplex not in ("", facts.duplex)):
         verdicts.append(warning(f"{facts.duplex} duplex, expected {facts.expected_duplex or 'full'}", PLAYBOOK))
     return verdicts

@@ -68,7 +68,7 @@ def find(host: Host) -> Sequence[str]:
 def look(host: Host, item: str) -> Facts:
     news = _news(host)
     interface = network.interfaces(host).get(item)
-    counted = _count(host, item)
+    counted = _count(host, item) if interface else Counted(None, {}, "")
     if interface:
         _note_counters(host, item, counted, news.incidents.get(item, []))
     chains = {chain.kind: chain for chain in kernel_log.chains(host, SUBJECT, item)}

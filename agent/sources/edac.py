@@ -54,7 +54,7 @@ def _of_controller(host: Host, name: str) -> List[Dimm]:
     parts = host.list_dir(base)
     # `rank0` where the driver knows only rows and channels
     by_dimm = [_dimm(host, base, part) for part in parts if re.fullmatch(r"(?:dimm|rank)\d{1,4}", part, re.ASCII)]
-    counted = [dimm for dimm in by_dimm if dimm.corrected is not None]
+    counted = by_dimm if any(dimm.corrected is not None for dimm in by_dimm) else []
     # RHEL 7 has the DIMMs, but counts by row and channel
     rows = [part for part in parts if re.fullmatch(r"csrow\d{1,4}", part, re.ASCII)]
     found = counted or [dimm for row in rows for dimm in _of_row(host, base, row)] or by_dimm
