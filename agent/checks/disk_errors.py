@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
 
 from agent.host import CannotTell, Host
-from agent.sources import block_devices, kernel_disk_lines, kernel_log
-from agent.sources import kernel_disk_lines as lines
+from agent.sources import block_devices, disk_sightings, incident_history, kernel_log
+from agent.sources import disk_line_kinds as kinds
 from agent.state import Incident
 from agent.status import Verdict, combine, critical, ok, unknown, warning
 
@@ -71,26 +71,26 @@ class Rule(NamedTuple):
 
 
 RULES: Mapping[str, Rule] = {
-    lines.MEDIUM: Rule("medium_errors"),
-    lines.IO: Rule("io_errors"),
-    lines.TIMEOUT: Rule("command_timeouts"),
-    lines.RESET: Rule("resets"),
-    lines.LINK: Rule("link_errors"),
-    lines.CORRECTED: Rule("corrected_reads", RAID_PLAYBOOK),
-    lines.DEGRADED: Rule("degraded_arrays", RAID_PLAYBOOK),
-    lines.CONTROLLER_EVENT: Rule("controller_events", "failed-motherboard"),
-    lines.FS_MARKED: Rule("damaged_file_systems", "hidden-readonly"),
-    lines.FS_STOPPED: Rule("operator_shutdowns", "hidden-readonly"),
-    lines.HUNG_TASK: Rule("hung_tasks", "hung-disk"),
-    lines.OFFLINE: Rule("offline_devices"),
-    lines.HARDWARE: Rule("hardware_errors"),
-    lines.PREDICTED: Rule("predicted_failures"),
-    lines.MEMBER_FAILED: Rule("failed_members", RAID_PLAYBOOK),
-    lines.CONTROLLER: Rule("controller_faults", "failed-motherboard"),
-    lines.FS_ERROR: Rule("file_system_errors", "hidden-readonly"),
-    lines.FS_SHUTDOWN: Rule("file_system_shutdowns", "hidden-readonly"),
-    lines.READ_ONLY: Rule("read_only_remounts", "hidden-readonly"),
-    lines.JOURNAL: Rule("journal_aborts", "hidden-readonly"),
+    kinds.MEDIUM: Rule("medium_errors"),
+    kinds.IO: Rule("io_errors"),
+    kinds.TIMEOUT: Rule("command_timeouts"),
+    kinds.RESET: Rule("resets"),
+    kinds.LINK: Rule("link_errors"),
+    kinds.CORRECTED: Rule("corrected_reads", RAID_PLAYBOOK),
+    kinds.DEGRADED: Rule("degraded_arrays", RAID_PLAYBOOK),
+    kinds.CONTROLLER_EVENT: Rule("controller_events", "failed-motherboard"),
+    kinds.FS_MARKED: Rule("damaged_file_systems", "hidden-readonly"),
+    kinds.FS_STOPPED: Rule("operator_shutdowns", "hidden-readonly"),
+    kinds.HUNG_TASK: Rule("hung_tasks", "hung-disk"),
+    kinds.OFFLINE: Rule("offline_devices"),
+    kinds.HARDWARE: Rule("hardware_errors"),
+    kinds.PREDICTED: Rule("predicted_failures"),
+    kinds.MEMBER_FAILED: Rule("failed_members", RAID_PLAYBOOK),
+    kinds.CONTROLLER: Rule("controller_faults", "failed-motherboard"),
+    kinds.FS_ERROR: Rule("file_system_errors", "hidden-readonly"),
+    kinds.FS_SHUTDOWN: Rule("file_system_shutdowns", "hidden-readonly"),
+    kinds.READ_ONLY: Rule("read_only_remounts", "hidden-readonly"),
+    kinds.JOURNAL: Rule("journal_aborts", "hidden-readonly"),
     LOST: Rule("lost_lines", "tune-os"),
 }
 
@@ -124,7 +124,7 @@ def find(host: Host) -> Sequence[str]:
 
 def look(host: Host, item: str) -> Facts:
     news = _news(host)
-    chains = kernel_log.chains(host, SUBJECT, item)
+    chains = incident_history.chains(host, SUBJECT, item)
     if item == DISKS:
         block_devices.disks(host)  # tells why there are none
     known = _known(host)
@@ -137,12 +137,12 @@ def look(host: Host, item: str) -> Facts:
         host.expected.layout,
         tuple(chain.kind for chain in chains),
         tuple(chain.times for chain in chains),
-        tuple(kernel_log.clock(chain.first_at, now) for chain in chains),
-        tuple(kernel_log.clock(chain.last_at, now) for chain in chains),
+        tuple(incident_history.clock(chain.first_at, now) for chain in chains),
+        tuple(incident_history.clock(chain.last_at, now) for chain in chains),
         tuple(round((now - chain.last_at) / 3600, 2) for chain in chains),
         tuple(chain.text for chain in chains),
         news.lost,
-        kernel_log.clock(oldest, now),
+        incident_history.clock(oldest, now),
     )
 
 
@@ -154,8 +154,8 @@ def _note(host: Host) -> kernel_log.News:
     """Note what the kernel said since the last run, and what nobody can read any more."""
 
     def digest(new: Sequence[kernel_log.Record]) -> List[Tuple[str, Incident]]:
-        devices = kernel_disk_lines.devices(host)
-        return kernel_log.gather(kernel_disk_lines.sightings(new, kernel_log.records(host), devices))
+        devices = disk_sightings.devices(host)
+        return kernel_log.gather(disk_sightings.sightings(new, kernel_log.records(host), devices))
 
     news = kernel_log.note_together(host, SUBJECT, digest)
     if news.lost and not news.first:
@@ -167,7 +167,7 @@ def _note(host: Host) -> kernel_log.News:
 def _known(host: Host) -> Mapping[str, str]:
     """Each disk as a person finds it in the rack, those that vanished since the boot included."""
     known = dict(host.state.cursor("disk_errors/known") or {})
-    known.update({name: block_devices.describe(host, name) for name in kernel_disk_lines.devices(host).disks})
+    known.update({name: block_devices.describe(host, name) for name in disk_sightings.devices(host).disks})
     host.state.set_cursor("disk_errors/known", known)
     return known
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from agent.host import CannotTell, Host, NotApplicable
-from agent.sources import edac, kernel_log, kernel_memory_lines
+from agent.sources import edac, incident_history, kernel_log, kernel_memory_lines
 from agent.sources.kernel_memory_lines import CORRECTED, CRASH, UNCORRECTED
 from agent.state import Incident
 from agent.status import Verdict, combine, critical, unknown, warning
@@ -87,7 +87,7 @@ def look(host: Host, item: str) -> Facts:
         uncorrected=dimm.uncorrected,
         growth=growth,
         growing_runs=runs,
-        busiest=kernel_log.busiest(corrected, WINDOW_S),
+        busiest=incident_history.busiest(corrected, WINDOW_S),
         corrected_hours_ago=_hours_ago(host, corrected),
         corrected_text=corrected[-1].text if corrected else "",
         uncorrected_lines=times,
@@ -120,7 +120,7 @@ def _note(host: Host) -> Told:
     for item, incidents in news.incidents.items():
         for seen in incidents:
             if seen.kind == UNCORRECTED:
-                times, since, _text = known.get(item, (0, kernel_log.clock(seen.at), ""))
+                times, since, _text = known.get(item, (0, incident_history.clock(seen.at), ""))
                 known[item] = (times + seen.times, since, seen.text)
     host.state.set_cursor(f"{SUBJECT}/uncorrected", known)
     return Told(news, known)
@@ -143,7 +143,7 @@ def _note_growth(host: Host, item: str, dimm: edac.Dimm, news: kernel_log.News) 
         return 0 if news.first else told
     if grown.change > told:
         text = f"corrected errors grew by {grown.change} to {dimm.corrected}"
-        untold = kernel_log.spread(CORRECTED, host.now(), grown.seconds, grown.change - told, text)
+        untold = incident_history.spread(CORRECTED, host.now(), grown.seconds, grown.change - told, text)
         host.state.add_incidents(SUBJECT, item, untold)
     return grown.change
 

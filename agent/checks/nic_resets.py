@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from agent.host import CannotTell, Host
-from agent.sources import ethtool, kernel_log, kernel_nic_lines, network
+from agent.sources import ethtool, incident_history, kernel_log, network, nic_sightings
 from agent.sources.kernel_nic_lines import FAULT, RESET
 from agent.state import Incident
 from agent.status import Verdict, combine, critical, ok, warning
@@ -71,14 +71,14 @@ def look(host: Host, item: str) -> Facts:
     counted = _count(host, item) if interface else Counted(None, {}, "")
     if interface:
         _note_counters(host, item, counted, news.incidents.get(item, []))
-    chains = {chain.kind: chain for chain in kernel_log.chains(host, SUBJECT, item)}
+    chains = {chain.kind: chain for chain in incident_history.chains(host, SUBJECT, item)}
     if not interface and not chains:
         raise CannotTell(f"the inventory expects the interface {item}, but the kernel shows none of that name")
     return Facts(
         interface.driver if interface else "",
         network.card(interface) if interface else "",
         chains[RESET].times if RESET in chains else 0,
-        kernel_log.busiest([seen for seen in host.state.incidents(SUBJECT, item) if seen.kind == RESET], HOUR_S),
+        incident_history.busiest([seen for seen in host.state.incidents(SUBJECT, item) if seen.kind == RESET], HOUR_S),
         *_told(host, chains.get(RESET)),
         chains[FAULT].times if FAULT in chains else 0,
         *_told(host, chains.get(FAULT)),
@@ -91,7 +91,7 @@ def look(host: Host, item: str) -> Facts:
 
 def _news(host: Host) -> kernel_log.News:
     def digest(new: Sequence[kernel_log.Record]) -> List[Tuple[str, Incident]]:
-        seen = kernel_nic_lines.sightings(new, kernel_nic_lines.cards(host))
+        seen = nic_sightings.sightings(new, nic_sightings.cards(host))
         return kernel_log.gather(sighting for sighting in seen if sighting.kind in (RESET, FAULT))
 
     return kernel_log.note_together(host, SUBJECT, digest)
@@ -119,13 +119,13 @@ def _note_counters(host: Host, item: str, counted: Counted, told: Sequence[Incid
     untold = most.change - sum(seen.times for seen in told if seen.kind == RESET) if most else 0
     if most and untold > 0:
         text = f"{name} grew by {most.change}"
-        host.state.add_incidents(SUBJECT, item, kernel_log.spread(RESET, host.now(), most.seconds, untold, text))
+        host.state.add_incidents(SUBJECT, item, incident_history.spread(RESET, host.now(), most.seconds, untold, text))
 
 
-def _told(host: Host, chain: Optional[kernel_log.Chain]) -> Tuple[Optional[float], str, str]:
+def _told(host: Host, chain: Optional[incident_history.Chain]) -> Tuple[Optional[float], str, str]:
     if chain is None:
         return None, "", ""
-    return round((host.now() - chain.last_at) / 3600, 2), kernel_log.when(chain, host.now()), chain.text
+    return round((host.now() - chain.last_at) / 3600, 2), incident_history.when(chain, host.now()), chain.text
 
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from agent.host import Host
-from agent.sources import kernel_log, kernel_nic_lines, network
+from agent.sources import incident_history, kernel_log, network, nic_sightings
 from agent.sources.kernel_nic_lines import CABLE, LINK_DOWN
 from agent.state import Incident
 
@@ -30,7 +30,7 @@ def news(host: Host) -> kernel_log.News:
     """Note the new kernel lines of lost links and bad cables."""
 
     def digest(new: Sequence[kernel_log.Record]) -> List[Tuple[str, Incident]]:
-        seen = kernel_nic_lines.sightings(new, kernel_nic_lines.cards(host))
+        seen = nic_sightings.sightings(new, nic_sightings.cards(host))
         return kernel_log.gather(sighting for sighting in seen if sighting.kind in (LINK_DOWN, CABLE))
 
     return kernel_log.note_together(host, SUBJECT, digest)
@@ -46,7 +46,7 @@ def note(host: Host, item: str, port: network.Port) -> History:
     now_up = {"up": before["up"] or bool(port.carrier), "mbps": max(best, port.speed_mbps), "slower_at": since}
     host.state.remember(f"{SUBJECT}/{item}", now_up if port.admin_up else None)
     _note_flaps(host, item)
-    chains = {chain.kind: chain for chain in kernel_log.chains(host, SUBJECT, item)}
+    chains = {chain.kind: chain for chain in incident_history.chains(host, SUBJECT, item)}
     flaps, cable = chains.get(LINK_DOWN), chains.get(CABLE)
     return History(
         was_up=bool(before["up"]),
@@ -54,7 +54,7 @@ def note(host: Host, item: str, port: network.Port) -> History:
         slower_hours=_hours_since(host, since) if slower else 0.0,
         flaps=flaps.times if flaps else 0,
         flap_hours_ago=_hours_since(host, flaps.last_at) if flaps else 0.0,
-        flap_when=kernel_log.when(flaps, host.now()) if flaps else "",
+        flap_when=incident_history.when(flaps, host.now()) if flaps else "",
         cable_errors=cable.times if cable else 0,
         cable_hours_ago=_hours_since(host, cable.last_at) if cable else 0.0,
         cable_text=cable.text if cable else "",

@@ -18,6 +18,7 @@ from agent.checks import disk_errors
 from agent.expected import Expected
 from agent.host import CannotTell, Disk, NoPermission
 from agent.live import LiveHost
+from agent.sources import disk_sightings
 from agent.state import State
 from agent.status import Finding
 from tests.agent.sources.test_kernel_lines import QUIET, damaged
@@ -44,7 +45,8 @@ def records(*texts: str, hours_ago: float = 1.0, first: int = 100) -> list[str]:
     """Records a second apart, the last of them `hours_ago` before now, on a machine that is up for a day."""
     ends = DAY_S - hours_ago * 3600
     return [
-        f"6,{first + number},{int((ends - len(texts) + number + 1) * 1e6)},-;{text}" for number, text in enumerate(texts)
+        f"6,{first + number},{int((ends - len(texts) + number + 1) * 1e6)},-;{text}"
+        for number, text in enumerate(texts)
     ]
 
 
@@ -68,7 +70,11 @@ def trouble(host: HandmadeHost) -> dict[str, tuple[str, tuple[str, ...]]]:
 @pytest.mark.parametrize(
     ("text", "item", "status"),
     [
-        ("critical medium error, dev sdd, sector 4656 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2", "sdd", "warning"),
+        (
+            "critical medium error, dev sdd, sector 4656 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2",
+            "sdd",
+            "warning",
+        ),
         ("blk_update_request: I/O error, dev sdd, sector 0", "sdd", "warning"),
         ("end_request: critical medium error, dev sdd, sector 2930277168", "sdd", "warning"),
         ("Buffer I/O error on device sdd1, logical block 0", "sdd", "warning"),
@@ -88,7 +94,11 @@ def trouble(host: HandmadeHost) -> dict[str, tuple[str, tuple[str, ...]]]:
         ("EXT4-fs (dm-3): Remounting filesystem read-only", "dm-3", "critical"),
         ("Aborting journal on device sdd1-8.", "sdd", "critical"),
         ("Aborting journal on device dm-3-8.", "dm-3", "critical"),
-        ("XFS (sdd1): Log I/O Error (0x2) detected at x+0x1/0x2 (a.c:1).  Shutting down filesystem.", "sdd", "critical"),
+        (
+            "XFS (sdd1): Log I/O Error (0x2) detected at x+0x1/0x2 (a.c:1).  Shutting down filesystem.",
+            "sdd",
+            "critical",
+        ),
         ("XFS (sdd1): xfs_do_force_shutdown(0x2) called from line 1180 of file fs/xfs/xfs_log.c.", "sdd", "critical"),
         ("XFS (sdd1): User initiated shutdown received.", "sdd", "warning"),
         ("mpt3sas_cm0: fault_state(0x5862)!", "mpt3sas_cm0", "critical"),
@@ -103,7 +113,9 @@ def test_a_line_lands_on_its_device(text: str, item: str, status: str) -> None:
 
 
 def test_a_failed_md_member_is_told_of_the_array_and_of_the_disk() -> None:
-    found = look(machine(r"md/raid10:md0: Disk failure on sdd1, disabling device.\x0amd/raid10:md0: Operation continuing"))
+    found = look(
+        machine(r"md/raid10:md0: Disk failure on sdd1, disabling device.\x0amd/raid10:md0: Operation continuing")
+    )
 
     assert found["md0"].status == found["sdd"].status == "critical"
     assert found["sdd"].verdict.playbook == "replace-raid10-disk"
@@ -194,8 +206,10 @@ def test_power_on_reset_is_normal_at_boot_and_when_a_disk_is_put_in() -> None:
 
 def test_an_xfs_shut_down_by_an_operator_is_a_warning_until_it_is_mounted_anew() -> None:
     stop = "XFS (sdd1): User initiated shutdown received."
-    shutdown = "XFS (sdd1): Log I/O Error (0x6) detected at xfs_fs_goingdown+0x5a/0xf0 (a.c:1).  Shutting down filesystem."
-    after = "XFS (sdd1): metadata I/O error in \"xfs_trans_read_buf_map\" at daddr 0x1 len 1 error 5"
+    shutdown = (
+        "XFS (sdd1): Log I/O Error (0x6) detected at xfs_fs_goingdown+0x5a/0xf0 (a.c:1).  Shutting down filesystem."
+    )
+    after = 'XFS (sdd1): metadata I/O error in "xfs_trans_read_buf_map" at daddr 0x1 len 1 error 5'
     real = "XFS (sdd1): Log I/O Error (0x2) detected at xlog_ioend_work+0x6e/0x80 (a.c:1).  Shutting down filesystem."
 
     stopped = trouble(machine(stop, shutdown, after))
@@ -263,14 +277,11 @@ def test_without_dev_kmsg_nothing_is_ok() -> None:
 def test_kernel_lines_are_told_even_if_no_disk_can_be_listed() -> None:
     host = machine("EXT4-fs (sdd1): Remounting filesystem read-only", answers={"disks": []})
 
-    assert {item: status for item, (status, _) in {**trouble_or_unknown(host)}.items()} == {
+    assert {item: finding.status for item, finding in look(host).items()} == {
         "disks": "unknown",
         "sdd": "critical",
+        "kernel log": "ok",
     }
-
-
-def trouble_or_unknown(host: HandmadeHost) -> dict[str, tuple[str, str]]:
-    return {item: (seen.status, seen.verdict.reason) for item, seen in look(host).items() if seen.status != "ok"}
 
 
 def test_a_disk_of_the_inventory_that_is_not_there_is_unknown() -> None:
@@ -305,13 +316,16 @@ def test_the_edges_of_every_limit(kind: str) -> None:
 
 
 def test_every_kind_of_line_has_a_rule() -> None:
-    kinds = {form.kind for form in disk_errors.kernel_disk_lines.FORMS}
+    kinds = {form.kind for form in disk_sightings.FORMS}
 
     assert kinds <= set(disk_errors.RULES)
 
 
 def test_in_a_raid10_the_playbook_is_that_of_its_disks() -> None:
-    assert disk_errors.judge(facts("medium error", 1, layout="raid10"), disk_errors.LIMITS).playbook == "replace-raid10-disk"
+    assert (
+        disk_errors.judge(facts("medium error", 1, layout="raid10"), disk_errors.LIMITS).playbook
+        == "replace-raid10-disk"
+    )
 
 
 @given(st.lists(st.one_of(damaged(), st.text(max_size=60))))

@@ -40,7 +40,7 @@ def edac(ce: Any = 0, ue: Any = 0, **more: Any) -> dict[str, Any]:
 
 
 def ce_line(count: int = 1, label: str = A1) -> str:
-    return f"EDAC MC0: {count} CE memory read error on {label} (channel:0 slot:0 page:0x1 offset:0x0 grain:32 syndrome:0x0)"
+    return f"EDAC MC0: {count} CE memory read error on {label} (channel:0 slot:0 page:0x1 grain:32 syndrome:0x0)"
 
 
 UE_LINE = f"EDAC MC0: 1 UE memory read error on {A1} (channel:0 slot:0 page:0x1 offset:0x0 grain:32)"
@@ -154,7 +154,7 @@ def test_without_an_edac_driver_it_is_unknown_once_but_lines_are_told() -> None:
     block = [corrected + text for text in (
         "Hardware error from APEI Generic Hardware Error Source: 4", "event severity: recoverable",
         " Error 0, type: recoverable", "  fru_text: B1", "  section_type: memory error",
-        "   node:0 card:3 module:1 rank:0 bank:2 device:0 row:1234 column:56", "   error_type: 3, multi-bit ECC")]  # fmt: skip
+        "   node:0 card:3 module:1 rank:0 bank:2 row:1234", "   error_type: 3, multi-bit ECC")]  # fmt: skip
 
     found = look(machine(CPUINFO, records(*block)))
 
@@ -229,7 +229,8 @@ def test_a_dimm_without_counters_is_unknown() -> None:
 @pytest.mark.parametrize(
     ("text", "item", "status"),
     [
-        ("mce: [Hardware Error]: CPU 4: Machine Check: 0 Bank 7: 8c00004000010091", "memory of processor 4 bank 7", "ok"),
+        ("mce: [Hardware Error]: CPU 4: Machine Check: 0 Bank 7: 8c00004000010091", "memory of processor 4 bank 7",
+         "ok"),
         ("mce: [Hardware Error]: CPU 0: Machine Check: 0 Bank 4: 9c00000000000136", "processor 0 bank 4", "ok"),
         ("mce: [Hardware Error]: CPU 2: Machine Check Exception: 5 Bank 3: be00000000800400", "processor 2 bank 3",
          "critical"),
@@ -238,9 +239,11 @@ def test_a_dimm_without_counters_is_unknown() -> None:
         ("[Hardware Error]: Uncorrected, software restartable error.", "memory, slot not told", "critical"),
         ("[Hardware Error]: Corrected error, no action required.", "memory, slot not told", "ok"),
         ("mce: Uncorrected hardware memory error in user-access at 1f3a2c000", "memory, slot not told", "critical"),
-        ("Memory failure: 0x123456: recovery action for dirty LRU page: Recovered", "memory, slot not told", "critical"),
+        ("Memory failure: 0x123456: recovery action for dirty LRU page: Recovered", "memory, slot not told",
+         "critical"),
         ("BERT: Error records from previous boot:", "previous boot", "warning"),
-        ("EDAC MC0: 1 UE Multi-bit ECC on unknown memory ( page:0x1 offset:0x0 grain:1)", "mc0, slot not told", "critical"),
+        ("EDAC MC0: 1 UE Multi-bit ECC on unknown memory ( page:0x1 offset:0x0 grain:1)", "mc0, slot not told",
+         "critical"),
     ],
 )  # fmt: skip
 def test_lines_without_a_dimm(text: str, item: str, status: str) -> None:
@@ -313,7 +316,8 @@ def test_the_edges_of_the_limits(changes: dict[str, Any], status: str) -> None:
 
 @given(
     st.dictionaries(
-        st.sampled_from(sorted(edac())), st.one_of(st.text(max_size=8), st.integers().map(str), st.just(Missing("gone")))
+        st.sampled_from(sorted(edac())),
+        st.one_of(st.text(max_size=8), st.integers().map(str), st.just(Missing("gone"))),
     ),
     st.lists(damaged(), max_size=5),
 )

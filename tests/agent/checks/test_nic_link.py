@@ -108,9 +108,7 @@ def test_a_link_that_an_earlier_run_saw_is_missed_even_after_a_reboot() -> None:
     rebooted = later(machine(), NEVER, boot_id="another")
 
     assert look(lost)["eth0"].status == look(rebooted)["eth0"].status == "critical"
-    assert look(lost)["eth0"].verdict.reason.startswith(
-        "no link on eth0 (ixgbe): it had one in an earlier run"
-    )
+    assert look(lost)["eth0"].verdict.reason.startswith("no link on eth0 (ixgbe): it had one in an earlier run")
 
 
 def test_a_link_that_was_there_since_boot_is_a_warning() -> None:
@@ -183,7 +181,10 @@ def test_a_kernel_that_counts_only_changes_and_one_that_counts_nothing() -> None
     changes = {"carrier_up_count": None, "carrier_down_count": None}
     line = "3,7,86300000000,-;ixgbe 0000:05:00.0 eth0: NIC Link is Down"
 
-    assert statuses(later(machine({**changes, "carrier_changes": 2}), {**changes, "carrier_changes": 6}))["eth0"] == "warning"
+    assert (
+        statuses(later(machine({**changes, "carrier_changes": 2}), {**changes, "carrier_changes": 6}))["eth0"]
+        == "warning"
+    )
     assert statuses(later(machine(changes), changes, answers={"kernel_records": [line]}))["eth0"] == "warning"
 
 
@@ -217,11 +218,19 @@ def test_bad_frames_of_the_first_look_are_old() -> None:
 
 def test_bad_frames_that_only_the_driver_counts() -> None:
     def tools(count: int) -> dict[str, Any]:
-        of_each = [{f"ethtool -i {name}": Answer(0, DRIVER, ""), f"ethtool {name}": Answer(0, LINK, ""),
-                    f"ethtool -S {name}": Answer(0, f" rx_crc_errors_phy: {count}\n", "")} for name in ("eth0", "eth1")]
+        of_each = [
+            {
+                f"ethtool -i {name}": Answer(0, DRIVER, ""),
+                f"ethtool {name}": Answer(0, LINK, ""),
+                f"ethtool -S {name}": Answer(0, f" rx_crc_errors_phy: {count}\n", ""),
+            }
+            for name in ("eth0", "eth1")
+        ]
         return {**of_each[0], **of_each[1]}  # fmt: skip
 
-    finding = look(later(machine(commands=tools(5)), {"statistics__rx_packets": 2 * 10**6}, commands=tools(500)))["eth0"]
+    finding = look(later(machine(commands=tools(5)), {"statistics__rx_packets": 2 * 10**6}, commands=tools(500)))[
+        "eth0"
+    ]
 
     assert (finding.status, finding.facts["crc_errors"]) == ("warning", 495)
     assert (finding.facts["firmware"], finding.facts["best_mbps"]) == ("0x800007b0, 18.3.6", 10000)

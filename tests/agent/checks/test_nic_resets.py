@@ -51,7 +51,9 @@ def files(timeouts: Any = 0) -> dict[str, Any]:
 
 def ethtool(count: Any = 0) -> dict[str, Any]:
     return {
-        f"ethtool -S {name}": Answer(0, f"NIC statistics:\n     tx_timeout_count: {count if name == 'eth0' else 0}\n", "")
+        f"ethtool -S {name}": Answer(
+            0, f"NIC statistics:\n     tx_timeout_count: {count if name == 'eth0' else 0}\n", ""
+        )
         for name in ("eth0", "eth1")
     }
 
@@ -101,9 +103,7 @@ def test_one_reset_in_many_lines_is_one() -> None:
     finding = look(machine(*records(OLD_WATCHDOG, *ONE_RESET)))["eth0"]
 
     assert (finding.status, finding.facts["resets"]) == ("warning", 1)
-    assert finding.verdict.reason == (
-        "ixgbe 0000:05:00: 1 reset at 11:00Z: ixgbe 0000:05:00.0 eth0: Reset adapter"
-    )
+    assert finding.verdict.reason == ("ixgbe 0000:05:00: 1 reset at 11:00Z: ixgbe 0000:05:00.0 eth0: Reset adapter")
     assert finding.verdict.playbook == "nic-resets"
 
 
@@ -190,9 +190,7 @@ def test_without_ethtool_lines_and_queues_are_judged_and_it_is_told() -> None:
     found = look(first)["eth0"]
 
     assert (found.status, found.facts["driver_resets"]) == ("ok", None)
-    assert found.verdict.reason == (
-        "no new reset; ethtool is not installed, so the driver's own counters are not read"
-    )
+    assert found.verdict.reason == ("no new reset; ethtool is not installed, so the driver's own counters are not read")
     assert statuses(next_run(first, files=files(1)))["eth0"] == "warning"
 
 

@@ -11,7 +11,7 @@ from agent.sources.kernel_log import unescape
 
 
 def documented(module: Any) -> list[tuple[str, Any]]:
-    """(real line, form, where the form is a LineForm or MemoryForm) of each comment that stands directly above an element of FORMS."""
+    """(real line, form) of each comment that stands directly above an element of the module's FORMS."""
     path = pathlib.Path(module.__file__)
     tree = ast.parse(path.read_text())
     comments: dict[int, str] = {}

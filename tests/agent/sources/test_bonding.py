@@ -44,8 +44,8 @@ MII Status: up
 802.3ad info
 LACP rate: fast
 Active Aggregator Info:
-	Aggregator ID: 1
-	Number of ports: 1
+        Aggregator ID: 1
+        Number of ports: 1
 
 Slave Interface: eth0
 MII Status: up
@@ -88,4 +88,6 @@ def test_damage_gives_a_typed_value_or_cannot_tell(text: str, start: int, end: i
         bond = parse_bond(text[:start] + put + text[max(start, end) :], "bond0")
     except CannotTell:
         return
-    assert all(isinstance(member.up, bool) and member.failures >= 0 and len(member.name) <= 40 for member in bond.members)
+    assert all(
+        isinstance(member.up, bool) and member.failures >= 0 and len(member.name) <= 40 for member in bond.members
+    )

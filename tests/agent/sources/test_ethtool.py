@@ -19,15 +19,15 @@ bus-info: 0000:05:00.0
 supports-statistics: yes
 """
 LINK = """Settings for eth0:
-	Supported ports: [ FIBRE ]
-	Supported link modes:   1000baseT/Full
-	                        10000baseT/Full
-	Supported pause frame use: Symmetric
-	Advertised link modes:  100000baseT/Full
-	Speed: 10000Mb/s
-	Duplex: Full
-	Auto-negotiation: on
-	Link detected: yes
+        Supported ports: [ FIBRE ]
+        Supported link modes:   1000baseT/Full
+                                10000baseT/Full
+        Supported pause frame use: Symmetric
+        Advertised link modes:  100000baseT/Full
+        Speed: 10000Mb/s
+        Duplex: Full
+        Auto-negotiation: on
+        Link detected: yes
 """
 STATISTICS = """NIC statistics:
      rx_packets: 12

@@ -9,11 +9,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.sources import kernel_disk_lines, kernel_memory_lines, kernel_nic_lines
+from agent.sources import (
+    disk_sightings,
+    kernel_controller_lines,
+    kernel_disk_lines,
+    kernel_file_system_lines,
+    kernel_memory_lines,
+    kernel_nic_lines,
+    nic_sightings,
+)
 from agent.sources.kernel_log import Record
 from tests.agent.sources.line_forms import documented
 
-TABLES = [kernel_disk_lines, kernel_memory_lines, kernel_nic_lines]
+TABLES = [
+    kernel_disk_lines,
+    kernel_controller_lines,
+    kernel_file_system_lines,
+    kernel_memory_lines,
+    kernel_nic_lines,
+]
 LINES = [(module, text, form) for module in TABLES for text, form in documented(module)]
 
 # Hand-made from the formats of real boots, and of daily life on machines that are well.
@@ -138,16 +152,18 @@ def test_the_tables_do_not_claim_each_others_lines() -> None:
     assert claimed == []
 
 
-NO_DEVICES = kernel_disk_lines.Devices({}, {}, [])
-NO_CARDS = kernel_nic_lines.Cards({}, {}, [])
+NO_DEVICES = disk_sightings.Devices({}, {}, [])
+NO_CARDS = nic_sightings.Cards({}, {}, [])
 
 
 def all_sightings(texts: list[str], uptime_s: float = 4000.0) -> list[Any]:
-    records = [Record(number, 0, 6, uptime_s + number, text, "", uptime_s + number) for number, text in enumerate(texts)]
+    records = [
+        Record(number, 0, 6, uptime_s + number, text, "", uptime_s + number) for number, text in enumerate(texts)
+    ]
     return [
-        *kernel_disk_lines.sightings(records, records, NO_DEVICES),
+        *disk_sightings.sightings(records, records, NO_DEVICES),
         *kernel_memory_lines.sightings(records, records),
-        *kernel_nic_lines.sightings(records, NO_CARDS),
+        *nic_sightings.sightings(records, NO_CARDS),
     ]
 
 

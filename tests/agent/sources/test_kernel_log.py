@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.sources import kernel_log
+from agent.sources import incident_history, kernel_log
 from agent.sources.kernel_log import Record, Sighting
 from agent.state import Incident
 from tests.machine import NOW, HandmadeHost, next_run
@@ -39,7 +39,9 @@ def test_the_forms_of_the_prefix(raw: str, facility: int, level: int) -> None:
     assert record and (record.facility, record.level) == (facility, level)
 
 
-@pytest.mark.parametrize("raw", ["", "\n", " DEVICE=b8:0", "3,1042", "a,b,c,-;x", "-3,1,1,-;x", "3,1,1,-", "3,1,-1,-;x"])
+@pytest.mark.parametrize(
+    "raw", ["", "\n", " DEVICE=b8:0", "3,1042", "a,b,c,-;x", "-3,1,1,-;x", "3,1,1,-", "3,1,-1,-;x"]
+)
 def test_what_is_no_record_is_left_out(raw: str) -> None:
     assert kernel_log.parse(raw, BOOTED) is None
 
@@ -175,22 +177,22 @@ def test_gathering_never_counts_more_than_was_told_nor_loses_a_moment(rows: Any)
     [([], 0), ([0], 1), ([0, 3599.9], 2), ([0, 3600], 1), ([0, 1000, 2000, 3600, 4000], 4)],
 )
 def test_the_busiest_hour(moments: list[float], most: int) -> None:
-    assert kernel_log.busiest([Incident("reset", at) for at in moments], 3600) == most
+    assert incident_history.busiest([Incident("reset", at) for at in moments], 3600) == most
 
 
 @given(st.integers(1, 10**6), st.floats(0, 1e7))
 def test_spreading_keeps_the_sum_and_stays_within_the_time(times: int, seconds: float) -> None:
-    spread = kernel_log.spread("reset", NOW, seconds, times, "grew")
+    spread = incident_history.spread("reset", NOW, seconds, times, "grew")
 
     assert sum(seen.times for seen in spread) == times
     assert all(NOW - seconds <= seen.at <= NOW and seen.times > 0 for seen in spread)
 
 
 def test_moments_for_sentences() -> None:
-    assert kernel_log.clock(NOW - 60, NOW) == "11:05Z"
-    assert kernel_log.clock(NOW - 86400, NOW) == "2026-11-17T11:06Z"
-    assert kernel_log.when(kernel_log.Chain("", 1, NOW, NOW, ""), NOW) == "at 11:06Z"
-    assert kernel_log.when(kernel_log.Chain("", 2, NOW - 120, NOW, ""), NOW) == "since 11:04Z, last 11:06Z"
+    assert incident_history.clock(NOW - 60, NOW) == "11:05Z"
+    assert incident_history.clock(NOW - 86400, NOW) == "2026-11-17T11:06Z"
+    assert incident_history.when(incident_history.Chain("", 1, NOW, NOW, ""), NOW) == "at 11:06Z"
+    assert incident_history.when(incident_history.Chain("", 2, NOW - 120, NOW, ""), NOW) == "since 11:04Z, last 11:06Z"
 
 
 def test_a_text_in_a_sentence_is_one_short_printable_line() -> None:

@@ -1,0 +1,191 @@
+"""What the kernel said happened, and on which disk: the tables of lines, and what other lines tell of each."""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+
+from agent.host import CannotTell, Host, shared
+from agent.sources import block_devices, kernel_controller_lines, kernel_disk_lines, kernel_file_system_lines
+from agent.sources.disk_line_kinds import FS_STOPPED, HUNG_TASK, IO, RESET
+from agent.sources.kernel_log import LineForm, Record, Sighting
+
+FORMS = (*kernel_disk_lines.FORMS, *kernel_controller_lines.FORMS, *kernel_file_system_lines.FORMS)
+
+HUNG_TASKS_ITEM = "blocked tasks"
+BOOT_S = 300.0
+ATTACH_S = 120.0
+
+# Optical drives and floppies (also the BMC's virtual ones) fail whenever they are empty.
+REMOVABLE = re.compile(r"(?:sr|fd|scd|nbd|ram|zram)\d+$")
+# A drive that does not know a discard says so; it loses nothing.
+# critical target error, dev sda, sector 0 op 0x3:(DISCARD) flags 0x800 phys_seg 1 prio class 0
+UNSUPPORTED = re.compile(r".* op 0x\w+:\((?:DISCARD|SECURE_ERASE|SECURE ERASE|WRITE_ZEROES|WRITE_SAME|WRITE SAME)\)")
+
+# sd 2:0:0:0: [sdc] Attached SCSI disk
+ATTACHED = re.compile(r"sd (\d+:\d+:\d+:\d+): \[(\w+)\] (?:Attached SCSI|\d+ \d+-byte (?:logical|hardware))", re.ASCII)
+# sd 2:0:0:0: [sdc] tag#12 Sense Key : Medium Error [current]
+ADDRESSED = re.compile(r"sd (\d+:\d+:\d+:\d+): \[(\w+)\]", re.ASCII)
+# XFS (loop0): Mounting V5 Filesystem 0f2a7c5e-2f0e-4b0e-9f0e-1c2d3e4f5a6b
+XFS_MOUNTED = re.compile(r"XFS \(([^)\s]+)\): (?:Mounting V\d|Ending (?:clean mount|recovery))", re.ASCII)
+OPERATOR_FLAG = 0x4
+
+
+class Devices(NamedTuple):
+    """Which disk stands behind what a line names. Each maps to a kernel name such as `sdd`.
+
+    addresses: `2:0:0:0`, `ata3`, `nvme0`, `0000:04:00.0`; numbers: `8:32`; disks: the whole disks there are.
+    """
+
+    addresses: Mapping[str, str]
+    numbers: Mapping[str, str]
+    disks: Sequence[str]
+
+
+# /sys/devices/pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0/block/sdc
+# /sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0/nvme/nvme0/nvme0n1
+ADDRESS = re.compile(r"/(ata\d+|\d+:\d+:\d+:\d+|nvme\d+)(?=/)", re.ASCII)
+NVME_CARD = re.compile(r"/([\da-f]{4}:[\da-f]{2}:[\da-f]{2}\.\d)/nvme/")
+
+
+@shared
+def devices(host: Host) -> Devices:
+    """The disks of this machine and where they are attached; a disk that is gone keeps its address until a reboot."""
+    addresses = dict(host.state.cursor("disk_sightings/addresses") or {})
+    try:
+        disks = block_devices.disks(host)
+    except CannotTell:
+        disks = {}  # the lines are worth telling all the same
+    for name in disks:
+        try:
+            path = host.link(f"/sys/block/{name}")
+        except CannotTell:
+            continue
+        for address in ADDRESS.findall(path) + NVME_CARD.findall(path):
+            addresses[address] = name
+    host.state.set_cursor("disk_sightings/addresses", addresses)
+    return Devices(addresses, {disk.dev: name for name, disk in disks.items() if disk.dev}, sorted(disks))
+
+
+def sightings(new: Sequence[Record], all_records: Sequence[Record], devices: Devices) -> Iterator[Sighting]:
+    """What the new records say happened, to which item; all records tell what came before and after."""
+    context = _Context(all_records, devices)
+    for record in new:
+        for form in FORMS:
+            match = form.expression.match(record.text)
+            if match:
+                kind = context.kind(form, match, record)
+                for item in context.items(kind, match) if kind else ():
+                    yield Sighting(item, kind, record, form.expression, form.each)
+                break
+
+
+class _Context:
+    """What other lines tell: SCSI addresses of disks that are gone, when a disk was attached, who shut XFS down."""
+
+    def __init__(self, records: Sequence[Record], devices: Devices) -> None:
+        self._names = dict(devices.addresses)
+        self._numbers = devices.numbers
+        self._disks = frozenset(devices.disks)
+        self._attached: Dict[str, List[float]] = {}
+        self._stopped: Dict[str, List[int]] = {}
+        for record in records:
+            self._note(record)
+
+    def _note(self, record: Record) -> None:
+        named = ADDRESSED.match(record.text)
+        if named:
+            self._names[named.group(1)] = named.group(2)
+            if ATTACHED.match(record.text):
+                self._attached.setdefault(named.group(1), []).append(record.uptime_s)
+        elif record.text.startswith("XFS "):
+            mounted = XFS_MOUNTED.match(record.text)
+            if mounted:
+                self._stopped.setdefault(mounted.group(1), []).append(record.seq)
+            elif "User initiated shutdown" in record.text:
+                self._stopped.setdefault(record.text[5 : record.text.find(")")], []).append(-record.seq)
+
+    def kind(self, form: LineForm, match: re.Match[str], record: Record) -> str:
+        """The kind of what happened; empty if it is no news: a boot, a hot plug, an operator's own doing."""
+        said = match.groupdict()
+        text = record.text
+        if form.kind == IO and UNSUPPORTED.match(text):
+            return ""
+        if "Power-on or device reset" in text and self._just_attached(said["address"], record.uptime_s):
+            return ""
+        if form.kind == RESET and "diag reset" in text and record.uptime_s < BOOT_S:
+            return ""
+        if said.get("of") and int(said["has"]) >= int(said["of"]):
+            return ""
+        if text.startswith("XFS ") and self._by_operator(said, record.seq):
+            return FS_STOPPED
+        return form.kind
+
+    def _just_attached(self, address: str, uptime_s: float) -> bool:
+        return uptime_s < BOOT_S or any(0 <= at - uptime_s <= ATTACH_S for at in self._attached.get(address, ()))
+
+    def _by_operator(self, said: Mapping[str, Optional[str]], seq: int) -> bool:
+        flags = said.get("flags") or said.get("flags_before") or "0x0"
+        marks = [mark for mark in self._stopped.get(said["device"] or "", ()) if abs(mark) <= seq]
+        return bool(int(flags, 16) & OPERATOR_FLAG) or (bool(marks) and marks[-1] < 0)
+
+    def items(self, kind: str, match: re.Match[str]) -> List[str]:
+        """The disks, arrays or devices that the line names."""
+        if kind == HUNG_TASK:
+            return [HUNG_TASKS_ITEM]
+        said = {name: value for name, value in match.groupdict().items() if value}
+        found = [said["array"]] if "array" in said else []
+        for name in ("device", "member", "card"):
+            if name in said:
+                found.append(self.disk(said[name]))
+                break
+        else:
+            found += self._indirect(said)
+        return [item for item in dict.fromkeys(found) if not REMOVABLE.match(item)]
+
+    def _indirect(self, said: Mapping[str, str]) -> List[str]:
+        if "journal" in said:
+            return [self.disk(journal_device(said["journal"]))]
+        if "number" in said:
+            return [self._numbers.get(said["number"], said["number"])]
+        if "address" in said:
+            return [self._names.get(said["address"], said["address"])]
+        if "ata" in said:
+            port = said["ata"].partition(".")[0]
+            return [self._names.get(port, port)]
+        return [self.disk(self._names.get(said["nvme"], said["nvme"]))] if "nvme" in said else []
+
+    def disk(self, name: str) -> str:
+        """The whole disk of a partition or an NVMe controller; anything else stands for itself."""
+        if name in self._disks:
+            return name
+        return self._names.get(name) or whole_disk(name)
+
+
+# sdd1, vdb12, xvda1, hda3
+LETTERED_PARTITION = re.compile(r"((?:sd|vd|xvd|hd)[a-z]+)\d+$", re.ASCII)
+# nvme0n1p2, nvme0c1n1, md0p1, mmcblk0p1, loop0p1
+NUMBERED_PARTITION = re.compile(r"((?:nvme\d+n|md_?|mmcblk|loop|nbd)\d+)p\d+$", re.ASCII)
+NVME_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)", re.ASCII)
+
+
+def whole_disk(name: str) -> str:
+    """The disk that a partition of this name is on, by the kernel's own rules for names.
+
+    >>> [whole_disk(name) for name in ("sdd1", "nvme0n1p2", "nvme0c1n1", "md0p1", "dm-3", "sdaa", "loop7", "nvme3")]
+    ['sdd', 'nvme0n1', 'nvme0n1', 'md0', 'dm-3', 'sdaa', 'loop7', 'nvme3n1']
+    """
+    name = NVME_PATH.sub(r"\1\2", name)
+    match = LETTERED_PARTITION.match(name) or NUMBERED_PARTITION.match(name)
+    if match:
+        return match.group(1)
+    return f"{name}n1" if re.fullmatch(r"nvme\d+", name) else name
+
+
+def journal_device(name: str) -> str:
+    """The device of an internal journal, which is named with the journal's inode; an external one has none.
+
+    >>> [journal_device(name) for name in ("sdd1-8", "dm-0-8", "dm-0", "md0-8")]
+    ['sdd1', 'dm-0', 'dm-0', 'md0']
+    """
+    return name if re.fullmatch(r"dm-\d+", name) else re.sub(r"-\d+$", "", name)

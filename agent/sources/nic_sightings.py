@@ -1,0 +1,60 @@
+"""What the kernel said happened, and to which network interface."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence
+
+from agent.host import Host, shared
+from agent.sources import network
+from agent.sources.kernel_log import Record, Sighting
+from agent.sources.kernel_nic_lines import FORMS, LINK_DOWN
+
+# At boot a link goes down and up while it is configured.
+BOOT_S = 300.0
+
+
+class Cards(NamedTuple):
+    """Which interfaces a line can mean: by bus address (several on a multi-port function), by index, by name."""
+
+    by_bus: Mapping[str, Sequence[str]]
+    by_index: Mapping[str, str]
+    names: Sequence[str]
+
+
+@shared
+def cards(host: Host) -> Cards:
+    by_bus: Dict[str, List[str]] = {}
+    by_index = {}
+    interfaces = network.interfaces(host)
+    for name, interface in interfaces.items():
+        index = network.number(host, name, "ifindex")
+        if index is not None:
+            by_index[f"n{index}"] = name
+        if interface.pci:
+            by_bus.setdefault(interface.pci, []).append(name)
+    return Cards(by_bus, by_index, list(interfaces))
+
+
+def sightings(new: Sequence[Record], known: Cards) -> Iterator[Sighting]:
+    """What the new records say happened, to which interface."""
+    for record in new:
+        for form in FORMS:
+            match = form.expression.match(record.text)
+            if match:
+                if form.kind != LINK_DOWN or record.uptime_s >= BOOT_S:
+                    for name in _interfaces(match.groupdict(), record.device, known):
+                        yield Sighting(name, form.kind, record, form.expression, form.each)
+                break
+
+
+def _interfaces(said: Mapping[str, str], device: str, known: Cards) -> List[str]:
+    """An interface may have been renamed since the line was written; its card's address and its index stay."""
+    name = said.get("name") or said.get("alias") or said.get("at") or ""
+    if device in known.by_index:
+        return [known.by_index[device]]
+    if name in known.names:
+        return [name]
+    on_card = known.by_bus.get(said.get("bus") or "", ())
+    if on_card:
+        return list(on_card)
+    return [said.get("bus") or name] if name.startswith("(") or not name else [name]
