@@ -1,10 +1,11 @@
 """Does a DIMM make errors?
 
 Counted by the memory controller (EDAC) for each DIMM, and told by the kernel (EDAC, machine check and APEI lines),
-which also speak of processors and of DIMMs that no driver counts. The item is the DIMM by its label.
+which also speak of processors and of DIMMs that no driver counts, and by the BMC (item `event log`). The item is the
+DIMM by its label.
 Critical: an uncorrected error ever since boot; 100 corrected ones within 15 minutes.
-Warning: 10 corrected errors within 15 minutes; or more of them in each of two runs in a row; the firmware kept an
-error record of a crash.
+Warning: 10 corrected errors within 15 minutes; or more of them in each of two runs in a row; the BIOS stopped to log
+corrected errors, being too many; the firmware kept an error record of a crash.
 Unknown: no EDAC driver is loaded, so nobody counts. (A virtual machine has no DIMMs: skipped.)
 Ok again: uncorrected errors after a reboot, which a DIMM's replacement brings; corrected ones 24 hours after the
 last burst (`clear_after_hours`), or as soon as a run sees no new one.
@@ -15,13 +16,14 @@ from __future__ import annotations
 from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from agent.host import CannotTell, Host, NotApplicable
-from agent.sources import edac, incident_history, kernel_log, kernel_memory_lines
+from agent.sources import edac, incident_history, ipmitool, kernel_log, kernel_memory_lines, system_event_log
 from agent.sources.kernel_memory_lines import CORRECTED, CRASH, UNCORRECTED
 from agent.state import Incident
 from agent.status import Verdict, combine, critical, unknown, warning
 
 SUBJECT = "memory_errors"
 DRIVER = "EDAC"
+EVENT_LOG = "event log"
 WINDOW_S = 900.0
 
 LIMITS = {
@@ -31,9 +33,11 @@ LIMITS = {
     "growing_runs_warning": 2,
     "uncorrected_critical": 1,
     "crash_records_warning": 1,
+    "logging_stopped_warning": 1,
 }
 PLAYBOOK = "replace-dimm"
 PROCESSOR_PLAYBOOK = "failed-motherboard"
+DEADLINE_S = ipmitool.CHECK_DEADLINE_S  # of the event log; the DIMMs answer at once
 
 
 class Facts(NamedTuple):
@@ -58,6 +62,9 @@ class Facts(NamedTuple):
     crash_hours_ago: Optional[float]
     playbook: str
     lost_lines: int
+    logging_stopped: int = 0
+    stopped_hours_ago: float = 0.0
+    stopped_text: str = ""
 
 
 def find(host: Host) -> Sequence[str]:
@@ -66,10 +73,13 @@ def find(host: Host) -> Sequence[str]:
         counted = [dimm.item for dimm in edac.dimms(host)]
     except (CannotTell, NotApplicable):
         counted = [DRIVER]  # looking at it tells why
-    return [*counted, *host.state.incident_items(SUBJECT), *told.uncorrected]
+    bmc = [EVENT_LOG] if ipmitool.is_lan(host.expected.bmc) or host.exists(ipmitool.DEVICE) else []
+    return [*counted, *bmc, *host.state.incident_items(SUBJECT), *told.uncorrected]
 
 
 def look(host: Host, item: str) -> Facts:
+    if item == EVENT_LOG:
+        return _look_at_event_log(host)
     told = _told(host)
     if item == DRIVER:
         edac.dimms(host)
@@ -97,6 +107,39 @@ def look(host: Host, item: str) -> Facts:
         crash_hours_ago=_hours_ago(host, crashes),
         playbook=PROCESSOR_PLAYBOOK if item.startswith("processor") else PLAYBOOK,
         lost_lines=told.news.lost,
+    )
+
+
+def _look_at_event_log(host: Host) -> Facts:
+    """What the BMC logged of DIMMs; that it does not answer is the finding of the chassis check."""
+    try:
+        events = system_event_log.memory_incidents(host)
+    except CannotTell as error:
+        raise NotApplicable(f"not read, see the chassis check: {error}") from error
+    named = [seen._replace(text=f"{dimm}: {seen.text}") for dimm, seen in events]
+    named.sort(key=lambda seen: seen.at)
+    bad, corrected, stopped = (
+        [seen for seen in named if seen.kind == kind] for kind in ("uncorrectable", "correctable", "correctable_limit")
+    )
+    return Facts(
+        location="",
+        corrected=len(corrected),
+        uncorrected=len(bad),
+        growth=0,
+        growing_runs=0,
+        busiest=incident_history.busiest(corrected, WINDOW_S),
+        corrected_hours_ago=_hours_ago(host, corrected),
+        corrected_text=corrected[-1].text if corrected else "",
+        uncorrected_lines=len(bad),
+        uncorrected_since=incident_history.clock(bad[0].at) if bad else "",
+        uncorrected_text=bad[-1].text if bad else "",
+        crash_records=0,
+        crash_hours_ago=None,
+        playbook=PLAYBOOK,
+        lost_lines=0,
+        logging_stopped=len(stopped),
+        stopped_hours_ago=_hours_ago(host, stopped) or 0.0,
+        stopped_text=stopped[-1].text if stopped else "",
     )
 
 
@@ -153,22 +196,25 @@ def _hours_ago(host: Host, seen: Sequence[Incident]) -> Optional[float]:
 
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
-    verdicts = [*_judge_uncorrected(facts, limits), *_judge_corrected(facts, limits)]
-    crash = facts.crash_hours_ago
-    if (
-        crash is not None
-        and crash < limits["clear_after_hours"]
-        and facts.crash_records >= limits["crash_records_warning"]
-    ):
-        said = "the firmware kept an error record of a crash: the boot before ended in a hardware error"
-        verdicts.append(warning(said, PROCESSOR_PLAYBOOK))
+    verdicts = [*_judge_uncorrected(facts, limits), *_judge_corrected(facts, limits), *_judge_firmware(facts, limits)]
     silent = facts.corrected_hours_ago is None and facts.crash_hours_ago is None
     if not verdicts and facts.corrected is None and facts.uncorrected is None and silent:
         return unknown("the EDAC driver shows this DIMM but does not count its errors")
-    count = f"{facts.corrected} corrected" if facts.corrected else "no"
-    return combine(
-        verdicts, healthy=f"{count} errors since boot, {facts.growth} new" if facts.corrected else "no errors"
-    )
+    healthy = f"{facts.corrected} corrected errors since boot, {facts.growth} new" if facts.corrected else "no errors"
+    return combine(verdicts, healthy)
+
+
+def _judge_firmware(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
+    verdicts = []
+    clear, crash = limits["clear_after_hours"], facts.crash_hours_ago
+    if crash is not None and crash < clear and facts.crash_records >= limits["crash_records_warning"]:
+        said = "the firmware kept an error record of a crash: the boot before ended in a hardware error"
+        verdicts.append(warning(said, PROCESSOR_PLAYBOOK))
+    if facts.stopped_hours_ago < clear and facts.logging_stopped >= limits["logging_stopped_warning"]:
+        verdicts.append(
+            warning(f"so many corrected errors that they are no longer logged: {facts.stopped_text[:120]}", PLAYBOOK)
+        )
+    return verdicts
 
 
 def _judge_uncorrected(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:

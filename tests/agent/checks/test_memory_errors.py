@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.checks import memory_errors
 from agent.checks.memory_errors import LIMITS, judge
-from agent.host import Missing
+from agent.host import Answer, Missing
 from agent.status import Finding
 from tests.agent.sources.test_kernel_lines import QUIET, damaged
 from tests.machine import HandmadeHost, by_item, next_run, run_checks
@@ -288,6 +288,42 @@ def test_an_uncorrected_error_of_an_old_boot_is_none_of_this() -> None:
     assert statuses(again) == {A1: "ok", B1: "ok"}
 
 
+def with_bmc(*rows: str) -> HandmadeHost:
+    """A machine with a BMC, whose event log holds these rows."""
+    info = f"Version          : 1.5 (v1.5, v2 compliant)\nEntries          : {len(rows)}\n"
+    answers = {
+        "chassis status": "System Power         : on\n",
+        "sel info": info,
+        "sdr elist": "PS1 Status       | C8h | ok  | 10.1 | Presence detected\n",
+        "sel list last 200": "".join(f"{row}\n" for row in rows),
+    }
+    return HandmadeHost(
+        files={**edac(), "/dev/ipmi0": ""},
+        commands={f"ipmitool {words}": Answer(0, out, "") for words, out in answers.items()},
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "status"),
+    [
+        ("Uncorrectable ECC", "critical"),
+        ("Correctable ECC", "ok"),
+        ("Correctable ECC logging limit reached", "warning"),
+    ],
+)
+def test_the_bmcs_event_log(event: str, status: str) -> None:
+    finding = look(with_bmc(f"   1 | 11/18/2026 | 10:00:00 | Memory #0x53 | {event} | Asserted"))["event log"]
+
+    assert finding.status == status, finding.verdict
+    assert status == "ok" or "Memory #0x53" in finding.verdict.reason
+
+
+def test_a_bmc_that_does_not_answer_is_left_to_the_chassis_check() -> None:
+    found = statuses(machine({**edac(), "/dev/ipmi0": ""}))
+
+    assert found == {A1: "ok", B1: "ok", "event log": "skipped"}
+
+
 FACTS = memory_errors.Facts("mc0", 0, 0, 0, 0, 0, None, "", 0, "", "", 0, None, "replace-dimm", 0)
 
 
@@ -306,6 +342,8 @@ FACTS = memory_errors.Facts("mc0", 0, 0, 0, 0, 0, None, "", 0, "", "", 0, None, 
         ({"growing_runs": 2, "growth": 5}, "warning"),
         ({"crash_records": 1, "crash_hours_ago": 1.0}, "warning"),
         ({"crash_records": 1, "crash_hours_ago": 24.0}, "ok"),
+        ({"logging_stopped": 1, "stopped_hours_ago": 23.9}, "warning"),
+        ({"logging_stopped": 1, "stopped_hours_ago": 24.0}, "ok"),
         ({"corrected": None, "uncorrected": None}, "unknown"),
         ({"corrected": None}, "ok"),
     ],
