@@ -25,8 +25,8 @@ import time
 from typing import Any, NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TOOLS = ("chronyc", "dmidecode", "ethtool", "ipmitool", "iptables-save", "mdadm", "nft", "ntpq", "perccli", "rpm")
-TOOLS += ("ssacli", "storcli", "systemctl", "timedatectl")
+TOOLS = ["chronyc", "dmidecode", "ethtool", "ipmitool", "iptables-save", "mdadm", "nft", "ntpq", "perccli", "rpm"]
+TOOLS += ["ssacli", "storcli", "systemctl", "timedatectl"]
 PR_SET_CHILD_SUBREAPER = 36
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 FLOOR = "import json, psutil, pyudev, subprocess, threading"
