@@ -85,11 +85,13 @@ def _remembered_mounts(host: Host) -> Dict[str, Tuple[str, float]]:
 
 
 def _mount_of(host: Host, path: str) -> str:
+    """The mount that holds a path, or the one that fstab wants there and that is missing."""
     try:
         mount = mount_table.mount_of(host, path)
+        wanted = mount_table.fstab_of(host, path)
     except CannotTell:
         return ""
-    return mount.path if mount else ""
+    return max(mount.path if mount else "", wanted.path if wanted else "", key=len)
 
 
 def _named_kafka(host: Host) -> Tuple[str, ...]:

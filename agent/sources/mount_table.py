@@ -122,6 +122,13 @@ def fstab_entry(host: Host, path: str) -> Optional[FstabEntry]:
     return next((entry for entry in reversed(fstab(host)) if os.path.normpath(entry.path) == path), None)
 
 
+def fstab_of(host: Host, path: str) -> Optional[FstabEntry]:
+    """The entry whose mount would hold `path`, or None."""
+    path = os.path.normpath(path)
+    holding = [entry for entry in fstab(host) if path == entry.path or path.startswith(entry.path.rstrip("/") + "/")]
+    return max(holding, key=lambda entry: len(entry.path), default=None)
+
+
 def device(host: Host, source: str) -> str:
     """The kernel's name (`sdd1`) of the device that `UUID=…`, `LABEL=…`, `/dev/…` or `sdd1` means.
 

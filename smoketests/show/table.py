@@ -67,7 +67,7 @@ def _table(findings: Sequence[Finding]) -> Table:
 def rows(findings: Sequence[Finding]) -> Iterator[Row]:
     """(status, check, sentence, playbook), worst first; what is well or skipped is folded."""
     for status in reversed(BY_SEVERITY):
-        of_status = [finding for finding in findings if finding["status"] == status]
+        of_status = sorted((f for f in findings if f["status"] == status), key=lambda f: (f["check"], f["item"]))
         if status == SKIPPED:
             yield from _skipped(of_status)
         elif status == OK:

@@ -67,6 +67,16 @@ def test_a_mount_lost_under_a_running_broker_is_still_expected() -> None:
     assert paths(guess(next_run(lost))) == ("/kafka/d1", "/kafka/d2")
 
 
+def test_a_data_disk_that_fstab_names_and_nobody_mounted_is_expected_on_the_very_first_run() -> None:
+    lost = {"/proc/self/mountinfo": ROOT + DISKS.splitlines()[0], "/etc/fstab": "UUID=2 /kafka/d2 xfs noatime 0 2\n"}
+    host = machine(broker(), expected=NOTHING, files=lost)
+    host.expected = guess(host)
+
+    assert paths(host.expected) == ("/kafka/d1", "/kafka/d2")
+    (finding,) = [finding for finding in run_checks(host, "mounts") if finding.item == "/kafka/d2"]
+    assert finding.status == "critical"
+
+
 def test_log_dirs_that_were_always_on_the_root_disk_are_there() -> None:
     assert paths(guess(machine(broker(), expected=NOTHING, files={"/proc/self/mountinfo": ROOT}))) == ("/",)
 

@@ -70,7 +70,7 @@ def test_healthy_items_of_a_check_share_a_line_and_so_do_skips_for_one_reason() 
 
     assert list(table.rows([*healthy, *skipped])) == [
         ("ok", "smart", "3 items: ZA0, ZA1, ZA2", ""),
-        ("skipped", "power", "no BMC (also cooling)", ""),
+        ("skipped", "cooling", "no BMC (also power)", ""),
     ]
 
 
