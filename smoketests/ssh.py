@@ -1,4 +1,4 @@
-"""One verified ssh connection: Fabric and paramiko with the defaults that a fleet needs, and errors in words.
+"""Verified ssh connections: Fabric and paramiko with the defaults that a fleet needs, and errors in words.
 
 Differs from Fabric's defaults, each for a measured reason: host keys are verified and never accepted unseen; every step
 has a deadline; keys and known_hosts are read once for all hosts; small packets are not held back (TCP_NODELAY).
@@ -6,45 +6,39 @@ has a deadline; keys and known_hosts are read once for all hosts; small packets 
 
 from __future__ import annotations
 
-import base64
-import getpass
-import glob
-import hashlib
+import contextlib
 import logging
 import os
 import random
 import socket
+import subprocess
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import paramiko
 from fabric import Config, Connection
-from paramiko.auth_strategy import AuthStrategy, InMemoryPrivateKey
 
 from inventory.model import Host
+from smoketests import unreachable
+from smoketests.host_keys import Known, KnownHosts
+from smoketests.ssh_config import SshConfig, Target
+from smoketests.ssh_keys import KeyFiles, Keys
+from smoketests.unreachable import Unreachable
 
-KEY_FILES = ("id_ed25519", "id_ecdsa", "id_rsa")
-KNOWN_HOSTS = ("~/.ssh/known_hosts", "/etc/ssh/ssh_known_hosts")
-# A bastion at its MaxStartups drops connections before its banner: worth another try.
+KEY_FILES = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
+KNOWN_HOSTS = ("~/.ssh/known_hosts", "~/.ssh/known_hosts2", "/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")
+# An sshd at its MaxStartups drops connections before its banner: worth another try.
 TRIES = 4
-PORT = 22
-
-# finite-field key exchange costs 17 times as much as the curves; everything current has the curves
-SLOW_KEX = ("diffie-hellman-group16-sha512", "diffie-hellman-group-exchange-sha256", "diffie-hellman-group14-sha256")
+WINDOW = 4 << 20
+# how long the failure of a bastion speaks for all hosts behind it
+BASTION_FAILED_S = 30.0
+CHEAPEST_CIPHER = "aes128-gcm@openssh.com"
 
 # paramiko writes the traceback of every failed connection to the log; ours come back as findings
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
-
-
-class Unreachable(Exception):
-    """The host could not be asked. `kind` is a word for programs, the message a sentence for people."""
-
-    def __init__(self, kind: str, reason: str) -> None:
-        super().__init__(reason)
-        self.kind = kind
 
 
 @dataclass(frozen=True)
@@ -56,10 +50,25 @@ class Deadlines:
     auth: float = 15.0
     channel: float = 10.0
 
+    @property
+    def connecting(self) -> float:
+        """From the first packet to being let in, with a second try."""
+        return self.connect + self.banner + self.auth
+
+
+@dataclass
+class _Bastion:
+    """One connection to a bastion, for all hosts behind it, or why there is none."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    connection: Any = None
+    failure: Unreachable | None = None
+    failed_at: float = 0.0
+
 
 @dataclass
 class Access:
-    """What all connections share: who we are, whom we trust, how long we wait. Read once."""
+    """What all connections share: who we are, whom we trust, how long we wait. Read once; AccessError if unusable."""
 
     deadlines: Deadlines = field(default_factory=Deadlines)
     known_hosts: tuple[str, ...] = KNOWN_HOSTS
@@ -68,37 +77,35 @@ class Access:
     use_agent: bool = True
 
     def __post_init__(self) -> None:
-        self._trusted = KnownHosts([os.path.expanduser(path) for path in self.known_hosts])
-        self._keys = list(self._load_keys())
-        # empty ssh configuration unless a file is given or the user has one
-        path = os.path.expanduser(self.ssh_config or "~/.ssh/config")
-        self._ssh = paramiko.SSHConfig.from_path(path) if os.path.exists(path) else paramiko.SSHConfig()
+        self._ssh = SshConfig(self.ssh_config)
+        self._keys = KeyFiles()
+        self._own = self.key_files or tuple(path for path in map(os.path.expanduser, KEY_FILES) if os.path.exists(path))
+        for path in self._own:
+            self._keys.load(path)
+        self._trusted: dict[tuple[str, ...], KnownHosts] = {}
         self._config = Config(lazy=True, overrides={"load_ssh_configs": False})
-        self._gateways: dict[str, paramiko.Transport] = {}
-        self._locks: dict[str, threading.Lock] = {}
+        self._bastions: dict[str, _Bastion] = {}
+        self._proxies: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
+        self.trusted(self.known_hosts)
 
-    def _load_keys(self) -> Iterator[paramiko.PKey]:
-        files = self.key_files or tuple(os.path.expanduser(f"~/.ssh/{name}") for name in KEY_FILES)
-        for path in files:
-            if not os.path.exists(path):
-                continue
-            try:
-                yield paramiko.PKey.from_path(path)
-            except (paramiko.PasswordRequiredException, TypeError):
-                continue  # an encrypted key is the agent's to offer
-            except (paramiko.SSHException, ValueError, OSError) as error:
-                raise Unreachable("key", f"{path} is not a private key: {error}") from error
+    def trusted(self, paths: tuple[str, ...]) -> KnownHosts:
+        with self._lock:
+            if paths not in self._trusted:
+                self._trusted[paths] = KnownHosts(paths)
+            return self._trusted[paths]
 
-    def connect(self, host: Host, until: float) -> Connection:
-        """An open, verified connection. Unreachable with the reason otherwise."""
-        options = self._ssh.lookup(host.address or host.name)
-        address = host.address or str(options["hostname"])
-        port = host.port or int(str(options.get("port", PORT)))
-        user = host.user or str(options.get("user", "")) or getpass.getuser()
+    def connect(self, host: Host, until: float, jump: str = "", through: tuple[str, ...] = ()) -> Connection:
+        """An open, verified connection, before `until` (monotonic). Unreachable with the reason otherwise.
+
+        jump: bastions to use instead of those that ssh_config names. through: those being connected to already.
+        """
+        target = self._ssh.target(host)
+        if jump:
+            target = replace(target, jump=jump, proxy_command="")
         for attempt in range(TRIES):
             try:
-                return self._connect_once(host, address, port, user, options, until)
+                return self._connect_once(target, until, through)
             except Unreachable as error:
                 pause = 0.5 * 2**attempt * random.uniform(0.5, 1.5)  # noqa: S311  no secret: spreads the retries
                 if error.kind != "dropped" or attempt == TRIES - 1 or time.monotonic() + pause > until:
@@ -106,180 +113,165 @@ class Access:
                 time.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
 
-    def _connect_once(
-        self, host: Host, address: str, port: int, user: str, options: dict[str, Any], until: float
-    ) -> Connection:
-        lookup = str(options.get("hostkeyalias") or address)
+    def _connect_once(self, target: Target, until: float, through: tuple[str, ...]) -> Connection:
+        where = f"{target.address}:{target.port}"
+        opening = Opening(self._known(target))
+        opened = self._socket(target, until, through)
         connection = Connection(
-            address, user=user, port=port, config=self._config, connect_timeout=self.deadlines.banner,
+            target.address, user=target.user, port=target.port, config=self._config,
+            connect_timeout=_within(self.deadlines.banner, until),
             connect_kwargs={
-                "sock": self._socket(address, port, options, until),
+                "sock": opened,
                 "banner_timeout": self.deadlines.banner,
-                "auth_timeout": self.deadlines.auth,
+                "auth_timeout": _within(self.deadlines.auth, until),
                 "channel_timeout": self.deadlines.channel,
-                "transport_factory": transport,
-                "auth_strategy": Keys(user, self._keys, self._identity(options), self.use_agent),
+                "transport_factory": opening.transport,
+                "auth_strategy": Keys(target.user, lambda: self._offered(target)),
             },
         )  # fmt: skip
-        client = connection.client
-        client.set_missing_host_key_policy(paramiko.RejectPolicy())
-        keys = self._trusted.of(lookup, port)
-        name = address if port == PORT else f"[{address}]:{port}"
-        for key in keys:
-            client.get_host_keys().add(name, key.get_name(), key)
+        connection.client.set_missing_host_key_policy(opening)
         try:
             connection.open()
         except BaseException as error:
-            connection.close()
-            if not isinstance(error, Exception):
+            with contextlib.suppress(Exception):
+                connection.close()
+            opened.close()
+            if not isinstance(error, Exception) or isinstance(error, Unreachable):
                 raise
-            raise translate(error, user, address, port) from error
+            if opening.verified:
+                raise unreachable.of_authentication(error, where, target.user, self._keys.remark()) from error
+            raise unreachable.of_handshake(error, where, opening.version()) from error
         return connection
 
-    def _identity(self, options: dict[str, Any]) -> list[paramiko.PKey]:
-        """Keys that ssh_config names for this host."""
-        found = []
-        for path in options.get("identityfile", ()):
-            path = os.path.expanduser(path)
-            if os.path.exists(path):
-                found.append(paramiko.PKey.from_path(path))
-        return found
+    def _known(self, target: Target) -> Known:
+        """ssh_config's UserKnownHostsFile counts unless the caller named files."""
+        own = self.known_hosts == KNOWN_HOSTS and target.known_hosts
+        return self.trusted(own or self.known_hosts).of(target.names, target.key_port)
 
-    def _socket(self, address: str, port: int, options: dict[str, Any], until: float) -> Any:
-        if options.get("proxycommand"):
-            return paramiko.ProxyCommand(str(options["proxycommand"]))
-        jump = str(options.get("proxyjump", "none"))
-        if jump != "none":
-            return self._through(jump, address, port, until)
+    def _offered(self, target: Target) -> Generator[paramiko.PKey, None, None]:
+        """The keys to offer, in ssh's order: those that ssh_config names, the agent's, the user's own."""
+        named = [key for path in target.identity_files if (key := self._keys.load(path))]
+        yield from named
+        public = {blob for path in target.identity_files if (blob := self._keys.public(path))}
+        if self.use_agent and os.environ.get("SSH_AUTH_SOCK"):
+            agent = paramiko.Agent()
+            try:
+                yield from (key for key in agent.get_keys() if not target.identities_only or key.asbytes() in public)
+            finally:
+                agent.close()
+        if not target.identities_only or not target.identity_files:
+            yield from (key for path in self._own if (key := self._keys.load(path)))
+
+    def _socket(self, target: Target, until: float, through: tuple[str, ...]) -> Any:
+        if target.proxy_command:
+            return self._proxy(target.proxy_command)
+        if target.jump and target.jump not in through:
+            return self._through(target, until, (*through, target.jump))
+        where = f"{target.address}:{target.port}"
         try:
-            wait = min(self.deadlines.connect, max(until - time.monotonic(), 0.1))
-            connected = socket.create_connection((address, port), timeout=wait)
+            connected = socket.create_connection(
+                (target.address, target.port), timeout=_within(self.deadlines.connect, until)
+            )
         except OSError as error:
-            raise translate(error, "", address, port) from error
+            raise unreachable.of_socket(error, where) from error
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connected
 
-    def _through(self, jump: str, address: str, port: int, until: float) -> Any:
-        """A channel through a bastion; one connection to each bastion serves all hosts behind it."""
+    def _proxy(self, command: str) -> socket.socket:
+        """The user's own ProxyCommand, run as ssh runs it, at the other end of a socket."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", f"exec {command}"], stdin=theirs.fileno(), stdout=theirs.fileno(),
+                stderr=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
         with self._lock:
-            lock = self._locks.setdefault(jump, threading.Lock())
-        with lock:
-            gateway = self._gateways.get(jump)
-            if gateway is None or not gateway.is_active():
-                user, _, rest = jump.rpartition("@")
-                name, _, jump_port = rest.partition(":")
-                connection = self.connect(Host(name, user=user, port=int(jump_port or 0)), until)
-                gateway = self._gateways[jump] = connection.transport
+            self._proxies = [other for other in self._proxies if other.poll() is None] + [process]
+        return ours
+
+    def _through(self, target: Target, until: float, through: tuple[str, ...]) -> Any:
+        """A channel through a bastion."""
+        gateway = self._bastion(target.jump, until, through)
         try:
-            return gateway.open_channel("direct-tcpip", (address, port), ("", 0), timeout=self.deadlines.channel)
-        except (paramiko.SSHException, EOFError) as error:
-            raise Unreachable("bastion", f"{jump} did not open a way to {address}:{port}: {error}") from error
+            return gateway.open_channel(
+                "direct-tcpip", (target.address, target.port), ("", 0), timeout=_within(self.deadlines.channel, until)
+            )
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            where = f"{target.address}:{target.port}"
+            raise Unreachable("bastion", f"bastion {target.jump} opens no way to {where}: {error}"[:300]) from error
+
+    def _bastion(self, jump: str, until: float, through: tuple[str, ...]) -> Any:
+        """The connection to a bastion, made by whoever needs it first; its failure counts for all for a while."""
+        with self._lock:
+            bastion = self._bastions.setdefault(jump, _Bastion())
+        if not bastion.lock.acquire(timeout=max(until - time.monotonic(), 0)):
+            raise Unreachable("bastion", f"bastion {jump} took too long")
+        try:
+            if bastion.connection is not None and bastion.connection.transport.is_active():
+                return bastion.connection.transport
+            if bastion.failure and time.monotonic() - bastion.failed_at < BASTION_FAILED_S:
+                raise bastion.failure
+            bastion.connection = self._connect_bastion(jump, until, through)
+            return bastion.connection.transport
+        except Unreachable as error:
+            if error is not bastion.failure:
+                bastion.failure = Unreachable("bastion", f"bastion {jump}: {error}")
+                bastion.failed_at = time.monotonic()
+            raise bastion.failure from error
+        finally:
+            bastion.lock.release()
+
+    def _connect_bastion(self, jump: str, until: float, through: tuple[str, ...]) -> Connection:
+        """first,second: the second is reached through the first."""
+        before, _, last = jump.rpartition(",")
+        user, _, where = last.strip().removeprefix("ssh://").rpartition("@")
+        name, _, port = where.rpartition(":") if where.rpartition(":")[2].isdecimal() else (where, "", "")
+        host = Host(name.strip("[]"), user=user, port=int(port or 0))
+        return self.connect(host, until, before, through)
 
     def close(self) -> None:
-        for gateway in self._gateways.values():
-            gateway.close()
+        """End the bastions' connections and the proxies."""
+        with self._lock:
+            bastions, proxies = list(self._bastions.values()), self._proxies
+            self._proxies = []
+        for bastion in bastions:
+            if bastion.connection is not None:
+                bastion.connection.close()
+        for process in proxies:
+            process.terminate()
+            process.wait(timeout=2)
 
 
-class Keys(AuthStrategy):
-    """The keys to offer, in ssh's order: those that ssh_config names, the agent's, the user's own."""
+class Opening(paramiko.MissingHostKeyPolicy):
+    """How far one connection came. Asked by paramiko about every host key, since it is given none of its own."""
 
-    def __init__(self, user: str, own: list[paramiko.PKey], named: list[paramiko.PKey], use_agent: bool) -> None:
-        super().__init__(ssh_config=paramiko.SSHConfig())
-        self._user, self._own, self._named, self._use_agent = user, own, named, use_agent
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self._transport: paramiko.Transport | None = None
+        self.verified = False
 
-    def get_sources(self) -> Iterator[InMemoryPrivateKey]:
-        agent_keys: list[paramiko.PKey] = []
-        if self._use_agent and os.environ.get("SSH_AUTH_SOCK"):
-            agent_keys = list(paramiko.Agent().get_keys())
-        offered: set[bytes] = set()
-        for key in [*self._named, *agent_keys, *self._own]:
-            if key.asbytes() not in offered:
-                offered.add(key.asbytes())
-                yield InMemoryPrivateKey(self._user, key)
+    def transport(self, sock: Any, **_more: Any) -> paramiko.Transport:
+        """A transport with a larger window, asking first for what is cheap, and for a host key that we could recognise.
 
+        Finite-field key exchange costs 17 times as much as the curves, so it comes last.
+        """
+        self._transport = made = paramiko.Transport(sock, default_window_size=WINDOW)
+        made.daemon = True
+        options = made.get_security_options()
+        options.ciphers = sorted(options.ciphers, key=lambda name: name != CHEAPEST_CIPHER)
+        options.kex = sorted(options.kex, key=lambda name: name.startswith("diffie-hellman"))
+        options.key_types = self._known.kinds(options.key_types)
+        return made
 
-class KnownHosts:
-    """known_hosts files, parsed once. Hashed names are matched by hash; revoked keys are never trusted."""
+    def missing_host_key(self, _client: Any, _hostname: str, key: paramiko.PKey) -> None:
+        self._known.check(key)
+        self.verified = True
 
-    def __init__(self, paths: list[str]) -> None:
-        self._plain: dict[str, list[paramiko.PKey]] = {}
-        self._hashed: list[tuple[str, paramiko.PKey]] = []
-        for path in paths:
-            for name in sorted(glob.glob(path)):
-                with open(name, encoding="utf-8", errors="replace") as file:
-                    for line in file:
-                        self._add(line.strip())
-
-    def _add(self, line: str) -> None:
-        """kafka-a01,10.0.0.1 ssh-ed25519 AAAA… comment"""
-        if not line or line.startswith(("#", "@")):
-            return
-        try:
-            entry = paramiko.hostkeys.HostKeyEntry.from_line(line)
-        except (paramiko.SSHException, ValueError):
-            return  # a line that ssh itself would not understand: it names nobody we could trust
-        if entry is None or entry.key is None:
-            return
-        for name in entry.hostnames:
-            if name.startswith("|1|"):
-                self._hashed.append((name, entry.key))
-            else:
-                self._plain.setdefault(name, []).append(entry.key)
-
-    def of(self, name: str, port: int) -> list[paramiko.PKey]:
-        """The keys that this host may show."""
-        asked = name if port == PORT else f"[{name}]:{port}"
-        found = list(self._plain.get(asked, ()))
-        for hashed, key in self._hashed:
-            if paramiko.HostKeys.hash_host(asked, hashed) == hashed:
-                found.append(key)
-        return found
+    def version(self) -> str:
+        """The far end's ssh banner; empty if none came."""
+        return self._transport.remote_version if self._transport else ""
 
 
-def transport(sock: Any, disabled_algorithms: Any = None, **_more: Any) -> paramiko.Transport:
-    """A transport with a larger window, the cheapest good cipher first, and no costly key exchange."""
-    disabled = {"kex": list(SLOW_KEX)}
-    made = paramiko.Transport(sock, disabled_algorithms=disabled, default_window_size=4 << 20)
-    options = made.get_security_options()
-    options.ciphers = sorted(options.ciphers, key=lambda name: name != "aes128-gcm@openssh.com")
-    made.daemon = True
-    return made
-
-
-def fingerprint(key: paramiko.PKey) -> str:
-    """As ssh shows it: SHA256:…"""
-    return "SHA256:" + base64.b64encode(hashlib.sha256(key.asbytes()).digest()).decode().rstrip("=")
-
-
-def translate(error: Exception, user: str, address: str, port: int) -> Unreachable:
-    """Any error of a connection as the reason that a person needs."""
-    where = f"{address}:{port}"
-    if isinstance(error, Unreachable):
-        return error
-    if isinstance(error, paramiko.BadHostKeyException):
-        known, offered = fingerprint(error.expected_key), fingerprint(error.key)
-        return Unreachable("key-changed", f"host key changed (known {known}, offered {offered})")
-    if isinstance(error, paramiko.AuthenticationException):
-        if "timeout" in str(error).lower():
-            return Unreachable("auth-timeout", f"{where} took too long to let {user} in")
-        return Unreachable("auth", f"{where} does not let {user} in with any key that we have")
-    if isinstance(error, socket.gaierror):
-        return Unreachable("name", f"no address is known for {address}: {error.strerror}")
-    if isinstance(error, (socket.timeout, TimeoutError)):
-        return Unreachable("black-hole", f"{where} does not answer (no connection in time)")
-    if isinstance(error, ConnectionRefusedError):
-        return Unreachable("refused", f"{where} refuses connections: no sshd there")
-    return _translate_ssh(error, where)
-
-
-def _translate_ssh(error: Exception, where: str) -> Unreachable:
-    words = str(error)
-    if "not found in known_hosts" in words:
-        return Unreachable("key-unknown", "host key unknown: accept it first with `smoke inventory keys`")
-    if "banner" in words.lower() or "No existing session" in words:
-        if "timeout" in words.lower() or "No existing session" in words:
-            return Unreachable("silent", f"{where} accepts connections but shows no ssh banner")
-        return Unreachable("dropped", f"{where} closed the connection before its ssh banner")
-    if isinstance(error, (ConnectionResetError, BrokenPipeError, EOFError)):
-        return Unreachable("dropped", f"{where} dropped the connection")
-    return Unreachable("ssh", f"{where}: {words or type(error).__name__}"[:300])
+def _within(seconds: float, until: float) -> float:
+    """A step's deadline, cut to what is left of the whole."""
+    return max(min(seconds, until - time.monotonic()), 0.1)
