@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import agent
@@ -17,11 +18,13 @@ import agent
 # What every broker gets beside the agent. psutil is compiled, for each kind of processor; the others are plain Python.
 PLAIN = ("pyudev", "pySMART", "chardet", "humanfriendly")
 COMPILED = ("psutil",)
+# uname -m -> what pip calls the builds that run there
 PLATFORMS = {
     "x86_64": ("manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux_2_12_x86_64", "manylinux_2_17_x86_64"),
     "aarch64": ("manylinux2014_aarch64", "manylinux_2_17_aarch64"),
 }
 OLDEST_PYTHON = "3.9"
+DOWNLOAD_S = 120
 # of the zip format; a fixed time makes the same content the same file
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -38,9 +41,16 @@ class Bundle:
     sha256: str
     version: str
 
+    def write(self, path: str) -> None:
+        """Aside, then renamed."""
+        aside = pathlib.Path(f"{path}.{os.getpid()}")
+        aside.write_bytes(self.data)
+        aside.rename(path)
 
-def cache_folder() -> pathlib.Path:
-    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "fleet-smoke"
+
+def wheel_folder() -> pathlib.Path:
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    return cache / "fleet-smoke" / "wheels"
 
 
 def build() -> Bundle:
@@ -54,12 +64,17 @@ def build() -> Bundle:
     for machine in PLATFORMS:
         for wheel in _wheels(COMPILED, machine):
             files.update({f"{machine}/{name}": data for name, data in _wheel_files(wheel).items()})
+    return pack(files, agent.__version__)
+
+
+def pack(files: Mapping[str, bytes], version: str) -> Bundle:
+    """These files as a bundle: below all/ for every processor, below x86_64/ and the like for one."""
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bundle:
+    with zipfile.ZipFile(packed, "w") as bundle:
         for name in sorted(files):
             bundle.writestr(zipfile.ZipInfo(name, EPOCH), files[name], zipfile.ZIP_DEFLATED)
     data = packed.getvalue()
-    return Bundle(data, hashlib.sha256(data).hexdigest(), agent.__version__)
+    return Bundle(data, hashlib.sha256(data).hexdigest(), version)
 
 
 def _agent_files() -> dict[str, bytes]:
@@ -67,34 +82,51 @@ def _agent_files() -> dict[str, bytes]:
     return {f"agent/{path.relative_to(root)}": path.read_bytes() for path in root.rglob("*.py")}
 
 
-def _wheels(packages: tuple[str, ...], machine: str) -> list[pathlib.Path]:
+def _wheels(packages: Sequence[str], machine: str) -> list[pathlib.Path]:
     """The wheel of each package for this kind of processor and any Python that the agent runs on."""
-    folder = cache_folder() / "wheels" / machine
-    missing = [name for name in packages if not list(folder.glob(f"{name.lower()}-*.whl"))]
+    folder = wheel_folder() / machine
+    missing = [name for name in packages if not _found(folder, name)]
     if missing:
         _download(missing, machine, folder)
-    return [max(folder.glob(f"{name.lower()}-*.whl")) for name in packages]
+    return [_found(folder, name)[-1] for name in packages]
 
 
-def _download(packages: list[str], machine: str, folder: pathlib.Path) -> None:
+def _found(folder: pathlib.Path, package: str) -> list[pathlib.Path]:
+    return sorted(folder.glob(f"{package.lower()}-*.whl"))
+
+
+def _download(packages: Sequence[str], machine: str, folder: pathlib.Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     platforms = [word for name in PLATFORMS[machine] for word in ("--platform", name)]
+    what = f"{', '.join(packages)} for {machine}"
     with tempfile.TemporaryDirectory(dir=folder) as aside:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
         command += ["--only-binary=:all:", "--python-version", OLDEST_PYTHON, *platforms, "--dest", aside, *packages]
-        answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        try:
+            answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DOWNLOAD_S)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise BundleError(_cannot(what, folder, str(error))) from error
         if answer.returncode:
-            words = (answer.stderr.strip().splitlines() or ["pip failed"])[-1]
-            raise BundleError(f"{', '.join(packages)} for {machine} cannot be had: {words}")
+            raise BundleError(_cannot(what, folder, (answer.stderr.strip().splitlines() or ["pip failed"])[-1]))
         for wheel in pathlib.Path(aside).glob("*.whl"):
             wheel.rename(folder / wheel.name.lower())
 
 
+def _cannot(what: str, folder: pathlib.Path, why: str) -> str:
+    return (
+        f"the bundle needs {what}, and pip cannot get it ({why[:200]}); without internet here, "
+        f"run `smoke bundle` where there is some and copy its ~/.cache/fleet-smoke/wheels/{folder.name} to {folder}"
+    )
+
+
 def _wheel_files(wheel: pathlib.Path) -> dict[str, bytes]:
     """What is imported of a wheel: no metadata, no tests."""
-    with zipfile.ZipFile(wheel) as archive:
-        return {
-            name: archive.read(name)
-            for name in archive.namelist()
-            if name.endswith((".py", ".so")) and ".dist-info/" not in name and "/tests/" not in name
-        }
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            return {
+                name: archive.read(name)
+                for name in archive.namelist()
+                if name.endswith((".py", ".so")) and ".dist-info/" not in name and "/tests/" not in name
+            }
+    except (zipfile.BadZipFile, OSError) as error:
+        raise BundleError(f"{wheel} is damaged ({error}): remove it, and it is fetched anew") from error
