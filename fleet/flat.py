@@ -1,0 +1,236 @@
+"""Report lines -> the flat tables of one or more days. Pure: one SELECT for each table, over the views `lines` and `findings`.
+
+Every table has `date` (its folder) and `day` (days since 1970-01-01). What counts for a day is the last run that
+asked a check on a host; the time of a run is the controller's, from the file's name, not the host's clock.
+"""
+
+from __future__ import annotations
+
+from fleet import facts, schema
+
+LONGEST_FACTS = 200_000
+LONGEST_REASON = 500
+LONGEST_NAME = 200
+LONGEST_BAD_LINE = 2000
+# A run on fewer hosts says nothing of clocks.
+PEERS_FOR_CLOCK = 3
+
+
+def _words(names: tuple[str, ...]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+PROBLEMS = _words(schema.PROBLEMS)
+CONTROLLER = _words(schema.CONTROLLER_CHECKS)
+SEVERITY = "array_position(array({}), {{}})".format(_words(schema.STATUSES))
+FIRST_PROBLEM = schema.STATUSES.index(schema.PROBLEMS[0]) + 1
+COLUMNS_OF_RECORD = ", ".join(f"`{name}`" for name in schema.FIELDS)
+MISSING = " ".join(
+    f"WHEN `{name}` IS NULL THEN 'field {name} is missing or of the wrong kind'" for name in schema.FIELDS
+)
+
+# Every line, once read. A finding counts once, though its file may lie there twice (plain and .gz); of two that
+# contradict each other, the worse. `is_last`: of the last run of the day that asked this check on this host.
+LINES = f"""
+WITH placed AS (
+  SELECT *, substring_index(path, '/', -2) AS source, left(host, {LONGEST_NAME}) AS host_name,
+    left(`check`, {LONGEST_NAME}) AS check_name, left(item, {LONGEST_NAME}) AS item_name
+  FROM records
+), judged AS (
+  SELECT *,
+    substring(source, 6, 10) AS date,
+    coalesce(kind = 'header', false) AS is_header,
+    {SEVERITY.format("status")} AS severity,
+    CASE
+      WHEN {schema.UNREADABLE} IS NOT NULL THEN 'not JSON, or a field of the wrong kind'
+      WHEN schema IS NULL OR schema != {schema.SCHEMA} THEN 'not a record of schema {schema.SCHEMA}'
+      WHEN kind = 'header' THEN CASE WHEN host IS NULL OR run_id IS NULL THEN 'header without host or run' END
+      {MISSING}
+      WHEN facts NOT LIKE '{{%' THEN 'facts is no object'
+      WHEN length(facts) > {LONGEST_FACTS} THEN 'facts longer than {LONGEST_FACTS} characters'
+      WHEN {SEVERITY.format("status")} = 0 THEN 'no such status'
+    END AS problem
+  FROM placed
+), timed AS (
+  SELECT *, unix_seconds(coalesce(
+      try_to_timestamp(concat(date, ' ', substring(source, 17, 6)), 'yyyy-MM-dd HHmmss'),
+      to_timestamp(date))) AS started
+  FROM judged
+), keyed AS (
+  SELECT *, concat(started, ' ', run_id) AS run_key FROM timed
+)
+SELECT
+  date,
+  datediff(to_date(date), DATE'1970-01-01') AS day,
+  source,
+  problem,
+  CASE WHEN problem IS NOT NULL THEN
+    left(coalesce({schema.UNREADABLE}, to_json(struct({COLUMNS_OF_RECORD}))), {LONGEST_BAD_LINE}) END AS line,
+  started,
+  run_key,
+  is_header,
+  run_id,
+  cluster,
+  host_name AS host,
+  role,
+  layout,
+  rack,
+  drawer,
+  power_feed,
+  kernel,
+  agent,
+  clock,
+  check_name,
+  item_name AS item,
+  status,
+  severity,
+  severity >= {FIRST_PROBLEM} AS bad,
+  left(reason, {LONGEST_REASON}) AS reason,
+  playbook,
+  CASE WHEN severity >= {FIRST_PROBLEM} THEN unix_seconds(try_to_timestamp(first_seen)) END AS first_seen,
+  CASE WHEN check_name IN ({_words(tuple(facts.FOLLOWED))}) THEN
+    from_json(facts, '{schema.facts_ddl()}', map('allowNonNumericNumbers', 'false')) END AS f,
+  row_number() OVER (
+    PARTITION BY date, host_name, check_name, problem, item_name, run_id ORDER BY severity DESC, reason, source) AS copy,
+  run_key = max(run_key) OVER (PARTITION BY date, host_name, check_name, problem) AS is_last
+FROM keyed
+"""
+
+FINDINGS = "SELECT * FROM lines WHERE problem IS NULL AND NOT is_header AND copy = 1"
+
+STATES = """
+SELECT date, day, host, left(cluster, 200) AS cluster, left(rack, 200) AS rack, check_name, item, status,
+  CASE WHEN bad THEN reason END AS reason,
+  CASE WHEN bad THEN left(playbook, 200) END AS playbook,
+  CASE WHEN bad THEN source END AS source
+FROM findings
+WHERE is_last
+"""
+
+# One row for each item that was a problem in any run of the day. An episode is a row of runs with a problem.
+PROBLEM_DAYS = """
+WITH troubled AS (
+  SELECT DISTINCT day, host, check_name, item FROM findings WHERE bad
+), runs AS (
+  SELECT f.* FROM findings f JOIN troubled t
+  ON t.day = f.day AND t.host = f.host AND t.check_name = f.check_name AND t.item = f.item
+), marked AS (
+  SELECT *, lag(bad, 1, false) OVER w AS bad_before,
+    row_number() OVER w AS nth
+  FROM runs
+  WINDOW w AS (PARTITION BY day, host, check_name, item ORDER BY run_key)
+)
+SELECT date, day, host, check_name, item,
+  count(CASE WHEN bad AND NOT bad_before THEN 1 END) AS episodes,
+  max(nth = 1 AND bad) AS first_bad,
+  max(is_last AND bad) AS last_bad,
+  max(severity) AS severity,
+  max(CASE WHEN is_last THEN severity END) AS last_severity,
+  min(least(coalesce(first_seen, started), started)) FILTER (WHERE bad) AS first_seen,
+  max_by(reason, run_key) FILTER (WHERE bad) AS reason,
+  left(max_by(playbook, run_key) FILTER (WHERE bad), 200) AS playbook,
+  max_by(source, run_key) FILTER (WHERE bad) AS source
+FROM marked
+GROUP BY date, day, host, check_name, item
+"""
+
+
+def _short(view: str, *columns: str) -> str:
+    return ", ".join(f"left({view}.{column}, {LONGEST_NAME}) AS {column}" for column in columns)
+
+
+HOST_DAYS = f"""
+WITH asked AS (
+  SELECT date, day, host, run_key, run_id, source, cluster, role, layout, rack, drawer, power_feed, kernel, agent,
+    is_header, max(clock - started) AS ahead_s,
+    is_header OR max(check_name NOT IN ({CONTROLLER})) AS own
+  FROM lines
+  WHERE problem IS NULL
+  GROUP BY ALL
+), placed AS (
+  SELECT *,
+    row_number() OVER (PARTITION BY day, host ORDER BY own DESC, run_key DESC, is_header DESC, source) AS back,
+    row_number() OVER (PARTITION BY day, host ORDER BY is_header DESC, run_key DESC, source) AS header_back
+  FROM asked
+), hosts AS (
+  SELECT day, host, max(own) AS answered, count(DISTINCT CASE WHEN own THEN run_id END) AS runs
+  FROM placed
+  GROUP BY day, host
+), counted AS (
+  SELECT day, host,
+    count(CASE WHEN status = 'critical' THEN 1 END) AS criticals,
+    count(CASE WHEN status = 'unknown' THEN 1 END) AS unknowns,
+    count(CASE WHEN status = 'warning' THEN 1 END) AS warnings,
+    count(CASE WHEN status = 'ok' THEN 1 END) AS oks,
+    count(CASE WHEN status = 'skipped' THEN 1 END) AS skips,
+    max_by(f.offset_ms, abs(f.offset_ms)) FILTER (WHERE check_name = 'clock') AS offset_ms
+  FROM findings
+  WHERE is_last
+  GROUP BY day, host
+), ahead AS (
+  SELECT day, run_id, host, run_key, ahead_s FROM asked WHERE is_header AND ahead_s IS NOT NULL
+), usual AS (
+  SELECT day, run_id, median(ahead_s) AS ahead_s FROM ahead GROUP BY day, run_id HAVING count(*) >= {PEERS_FOR_CLOCK}
+), skewed AS (
+  SELECT a.day, a.host, max_by(a.ahead_s - u.ahead_s, a.run_key) AS skew_s
+  FROM ahead a JOIN usual u ON u.day = a.day AND u.run_id = a.run_id
+  GROUP BY a.day, a.host
+)
+SELECT p.date, p.day, p.host,
+  {_short("p", "cluster", "role", "layout", "rack")}, {_short("d", "drawer", "power_feed", "kernel", "agent")},
+  answered, runs, p.source,
+  coalesce(criticals, 0L) AS criticals, coalesce(unknowns, 0L) AS unknowns, coalesce(warnings, 0L) AS warnings,
+  coalesce(oks, 0L) AS oks, coalesce(skips, 0L) AS skips, offset_ms, skew_s
+FROM placed p
+JOIN hosts h ON h.day = p.day AND h.host = p.host
+LEFT JOIN placed d ON d.day = p.day AND d.host = p.host AND d.header_back = 1 AND d.is_header
+LEFT JOIN counted c ON c.day = p.day AND c.host = p.host
+LEFT JOIN skewed s ON s.day = p.day AND s.host = p.host
+WHERE p.back = 1
+"""
+
+
+def _followed(check: str, every_run: bool = False) -> str:
+    """One row for each item of a check, with the facts that the tables follow."""
+    columns = ", ".join(f"f.{fact} AS {column}" for fact, (column, _kind) in facts.FOLLOWED[check].items())
+    extra = ", hour(timestamp_seconds(started)) AS hour, cluster, role, layout" if every_run else ""
+    which = "" if every_run else " AND is_last"
+    return (
+        f"SELECT date, day, host, item, status, {columns}{extra} "  # noqa: S608  our own names
+        f"FROM findings WHERE check_name = '{check}' AND item != '{schema.NO_ITEM}'{which}"
+    )
+
+
+TABLES = {
+    "host_days": HOST_DAYS,
+    "states": STATES,
+    "problem_days": PROBLEM_DAYS,
+    "disks": _followed("smart"),
+    "dimms": _followed("memory_errors"),
+    "mounts": _followed("disk_usage"),
+    "latencies": _followed("disk_latency", every_run=True),
+}
+
+BAD_LINES = "SELECT date, source, problem, line FROM lines WHERE problem IS NOT NULL"
+BAD_LINE_COUNTS = """
+SELECT date, source, problem, count(*) AS lines FROM lines WHERE problem IS NOT NULL GROUP BY date, source, problem
+"""
+
+
+COLUMNS = {
+    "host_days": "day INT, host STRING, cluster STRING, role STRING, layout STRING, rack STRING, drawer STRING, "
+    "power_feed STRING, kernel STRING, agent STRING, answered BOOLEAN, runs BIGINT, source STRING, criticals BIGINT, "
+    "unknowns BIGINT, warnings BIGINT, oks BIGINT, skips BIGINT, offset_ms DOUBLE, skew_s DOUBLE",
+    "states": "day INT, host STRING, cluster STRING, rack STRING, check_name STRING, item STRING, status STRING, "
+    "reason STRING, playbook STRING, source STRING",
+    "problem_days": "day INT, host STRING, check_name STRING, item STRING, episodes BIGINT, first_bad BOOLEAN, "
+    "last_bad BOOLEAN, severity BIGINT, last_severity BIGINT, first_seen BIGINT, reason STRING, playbook STRING, "
+    "source STRING",
+    "disks": "day INT, host STRING, item STRING, status STRING, model STRING, firmware STRING, slot STRING, "
+    "size_bytes DOUBLE, power_on_hours DOUBLE, reallocated DOUBLE, pending DOUBLE, uncorrectable DOUBLE, "
+    "grown_defects DOUBLE, wear_percent DOUBLE",
+    "dimms": "day INT, host STRING, item STRING, status STRING, corrected DOUBLE, uncorrected DOUBLE",
+    "mounts": "day INT, host STRING, item STRING, status STRING, data BOOLEAN, used_bytes DOUBLE, free_bytes DOUBLE",
+    "latencies": "day INT, host STRING, item STRING, status STRING, read_await_ms DOUBLE, write_await_ms DOUBLE, "
+    "busy_percent DOUBLE, hour INT, cluster STRING, role STRING, layout STRING",
+}

@@ -1,0 +1,207 @@
+"""The nightly job: read, compact, compute, write, tell. All I/O of a night is here or in what it calls in this order.
+
+Each step can be killed and the job run again: the tables come out the same, and one mail is sent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import decimal
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+from fleet import charts, compact, digest, flat, mail, page, reports, retention, session, tables, views
+from fleet.compact import HOME, Manifest
+from fleet.files import Files, HadoopFiles, LocalFiles, is_local
+from fleet.night import Night, Rows
+
+WINDOW_DAYS = 30
+IN_FLIGHT = 3
+TABLES = f"{HOME}/tables"
+NIGHTS = f"{HOME}/night"
+SUMMARIES = f"{HOME}/summary"
+LOCK = f"{HOME}/lock"
+
+Tell = Callable[[str], None]
+
+
+class NoReports(Exception):
+    """There is nothing to judge."""
+
+
+class Wanted(NamedTuple):
+    """What to do. mail and out: a settings file and a folder, or empty; keep_days 0: keep all."""
+
+    store: str
+    date: str
+    spark: session.Wanted = session.Wanted()
+    mail: str = ""
+    out: str = ""
+    keep_days: int = 0
+
+
+class Done(NamedTuple):
+    """What was done. summary: the plain text; kept: where the summary lies; unsent: why no mail could be sent."""
+
+    night: Night
+    subject: str
+    summary: str
+    kept: str
+    unsent: str = ""
+    sent_before: str = ""
+
+
+def yesterday() -> str:
+    """The last whole day, UTC."""
+    today = datetime.datetime.now(datetime.timezone.utc).date()
+    return (today - datetime.timedelta(days=1)).isoformat()
+
+
+def run(wanted: Wanted, tell: Tell = lambda _words: None) -> Done:
+    """The whole night. Raises NoReports, session.CannotRun, files.Busy, mail.BadSettings."""
+    settings = mail.read_settings(wanted.mail) if wanted.mail else None
+    with _at_work(wanted) as (files, spark):
+        night = _night(spark, files, wanted.date, tell)
+        done = _deliver(files, night, wanted, settings, tell)
+        if wanted.keep_days:
+            retention.apply(files, wanted.date, wanted.keep_days)
+        return done
+
+
+@contextlib.contextmanager
+def _at_work(wanted: Wanted) -> Iterator[tuple[Files, Any]]:
+    """The store, locked, and a Spark session."""
+    if is_local(wanted.store):
+        local = LocalFiles(wanted.store)
+        _need_reports(local, wanted.date)
+        with local.lock(LOCK), session.session(wanted.spark) as spark:
+            yield local, spark
+        return
+    with session.session(wanted.spark) as spark:
+        remote = HadoopFiles(wanted.store, spark)
+        _need_reports(remote, wanted.date)
+        with remote.lock(LOCK):
+            yield remote, spark
+
+
+def _deliver(files: Files, night: Night, wanted: Wanted, settings: mail.Settings | None, tell: Tell) -> Done:
+    """The summary into the store first, so that it is there whatever becomes of the mail."""
+    said = digest.digest(night)
+    pictures = charts.charts(night)
+    link = settings.link if settings else ""
+    text = digest.text(said, link)
+    html = page.html(said, pictures, page.inside, link)
+    kept = f"{SUMMARIES}/date={night.date}"
+    files.replace(f"{kept}/summary.txt", text.encode())
+    files.replace(f"{kept}/index.html", html.encode())
+    if wanted.out:
+        _write_out(wanted.out, text, html, pictures)
+    tell("summary written")
+    done = Done(night, said.subject, text, files.url(kept))
+    if not settings:
+        return done
+    try:
+        return done._replace(sent_before=mail.send_once(files, said, pictures, settings, tell))
+    except (mail.NotSent, mail.BadSettings) as error:
+        return done._replace(unsent=str(error))
+
+
+def _write_out(folder: str, text: str, html: str, pictures: list[charts.Chart]) -> None:
+    os.makedirs(folder, exist_ok=True)
+    parts = {"summary.txt": text.encode(), "index.html": html.encode()}
+    parts.update({f"{chart.name}.png": chart.png for chart in pictures})
+    for name, content in parts.items():
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(content)
+
+
+def window(files: Files, date: str) -> list[str]:
+    """The days of the window that have a folder."""
+    night = reports.number_of(date)
+    return [day for day in reports.dates(files) if night - WINDOW_DAYS < reports.number_of(day) <= night]
+
+
+def _need_reports(files: Files, date: str) -> None:
+    if not window(files, date):
+        raise NoReports(f"{files.url('')} has no reports of the {WINDOW_DAYS} days up to {date}")
+
+
+def _night(spark: Any, files: Files, date: str, tell: Tell) -> Night:
+    days = window(files, date)
+    known = {day for day in days if compact.manifest(files, day)}
+    fresh = compact.compact(spark, files, compact.outdated(files, days), tell)
+    manifests = [made for made in (compact.manifest(files, day) for day in days) if made]
+    computed = _compute(spark, files, manifests, date, tell)
+    _write(files, date, computed)
+    tell("tables written")
+    every = (compact.manifest(files, day) for day in reports.dates(files))
+    compact.sweep(files, [made for made in every if made])
+    taken = {made.date for made in fresh}
+    told = [made for made in manifests if made.date == date or made.date in taken]
+    return Night(
+        date,
+        computed,
+        [aside for made in told for aside in made.aside],
+        sorted(day for day in taken & known if day != date),
+        len(manifests),
+        sum(made.sources for made in manifests if made.date == date),
+    )
+
+
+def _compute(spark: Any, files: Files, manifests: list[Manifest], date: str, tell: Tell) -> dict[str, Rows]:
+    night = reports.number_of(date)
+    first = night - WINDOW_DAYS + 1
+    for table in flat.COLUMNS:
+        whole = table in views.WHOLE_WINDOW
+        used = [made for made in manifests if whole or made.date == date]
+        _read(spark, files, table, used).createOrReplaceTempView(table)
+    for name, query in views.VIEWS.items():
+        spark.sql(query.format(night=night)).persist().createOrReplaceTempView(name)
+    tell("computing tables")
+
+    def rows(table: str) -> Rows:
+        return [
+            {name: _plain(value) for name, value in row.asDict().items()}
+            for row in spark.sql(tables.query(table, night, first)).collect()
+        ]
+
+    with ThreadPoolExecutor(IN_FLIGHT) as several:
+        return dict(zip(tables.names(), several.map(rows, tables.names()), strict=True))
+
+
+def _plain(value: Any) -> Any:
+    """Sums of whole numbers come as Decimal where they could be large."""
+    return int(value) if isinstance(value, decimal.Decimal) and value == int(value) else value
+
+
+def _read(spark: Any, files: Files, table: str, manifests: list[Manifest]) -> Any:
+    """Only the files that manifests name; an empty frame when there are none."""
+    paths = [files.url(path) for made in manifests for path in made.files[table]]
+    if not paths:
+        return spark.createDataFrame([], flat.COLUMNS[table])
+    return spark.read.schema(flat.COLUMNS[table]).parquet(*paths)
+
+
+def _write(files: Files, date: str, computed: dict[str, Rows]) -> None:
+    """The tables as JSON lines in a folder of this run, then the night's list of them in one step."""
+    before = stored(files, date)
+    folder = f"{TABLES}/date={date}/run={uuid.uuid4().hex}"
+    for name, rows in computed.items():
+        text = "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows)
+        files.replace(f"{folder}/{name}.jsonl", text.encode())
+    files.replace(f"{NIGHTS}/{date}.json", json.dumps({"tables": folder}).encode())
+    if before:
+        files.delete(before)
+
+
+def stored(files: Files, date: str) -> str:
+    """The folder with the tables of a night that was computed; empty when it was not."""
+    try:
+        return str(json.loads(files.read(f"{NIGHTS}/{date}.json"))["tables"])
+    except (FileNotFoundError, ValueError, KeyError):
+        return ""

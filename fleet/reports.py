@@ -1,0 +1,79 @@
+"""Which report files a store holds for which day, and which of them cannot be read."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import re
+from typing import NamedTuple
+
+from fleet.files import Entry, Files
+
+DAY_FOLDER = re.compile(r"date=(\d{4}-\d\d-\d\d)")
+# 031200-0f3c.jsonl, 031200-0f3c.jsonl.gz
+REPORT = re.compile(r"(\d{2})(\d{2})(\d{2})-([0-9a-zA-Z-]{1,64})\.jsonl(\.gz)?")
+EPOCH = datetime.date(1970, 1, 1)
+
+
+class Aside(NamedTuple):
+    """A file or a line that was not used, and why."""
+
+    source: str
+    problem: str
+    lines: int = 0
+
+
+class Sources(NamedTuple):
+    """One day's report files, by path within the store. `version` changes when any of them does."""
+
+    date: str
+    paths: tuple[str, ...]
+    size: int
+    version: str
+
+
+def number_of(date: str) -> int:
+    """Days since 1970-01-01. ValueError if it is no date."""
+    return (datetime.date.fromisoformat(date) - EPOCH).days
+
+
+def date_of(day: int) -> str:
+    return (EPOCH + datetime.timedelta(days=day)).isoformat()
+
+
+def dates(files: Files) -> list[str]:
+    """The days that the store has a folder for, oldest first."""
+    found = (DAY_FOLDER.fullmatch(entry.name) for entry in files.list("") if entry.is_folder)
+    return sorted(match[1] for match in found if match and _is_date(match[1]))
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return bool(number_of(text) or True)
+    except ValueError:
+        return False
+
+
+def sources(files: Files, date: str) -> Sources:
+    """The day's files. What is not named as a report (a file that is still being written) is overlooked."""
+    entries = [entry for entry in files.list(f"date={date}") if not entry.is_folder and REPORT.fullmatch(entry.name)]
+    version = hashlib.sha256("".join(map(_signature, entries)).encode()).hexdigest()
+    paths = tuple(f"date={date}/{entry.name}" for entry in entries)
+    return Sources(date, paths, sum(entry.size for entry in entries), version)
+
+
+def _signature(entry: Entry) -> str:
+    return f"{entry.name} {entry.size} {entry.version}\n"
+
+
+def readable(files: Files, found: Sources) -> tuple[list[str], list[Aside]]:
+    """The paths that Spark can read whole, and those that it would silently halve or stumble over."""
+    whole: list[str] = []
+    aside: list[Aside] = []
+    for path in found.paths:
+        problem = files.gzip_problem(path) if path.endswith(".gz") else files.read_problem(path)
+        if problem:
+            aside.append(Aside(path, problem))
+        else:
+            whole.append(path)
+    return whole, aside

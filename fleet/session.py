@@ -1,0 +1,261 @@
+"""A Spark session that starts fast, says why it does not start, and never waits for ever."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import os
+import re
+import socket
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+SETTINGS = os.path.join(os.path.dirname(__file__), "settings")
+MASTER = re.compile(r"spark://([^:/,]+):(\d+)")
+CONNECT_S = 5.0
+START_S = 60.0
+
+Result = TypeVar("Result")
+
+
+class CannotRun(Exception):
+    """Spark cannot do the job, and this is why."""
+
+
+class Wanted(NamedTuple):
+    """Where and how to run. settings: the name of a file in fleet/settings, or a path of one."""
+
+    master: str = "local[*]"
+    settings: str = ""
+    start_s: float = START_S
+
+
+@contextlib.contextmanager
+def session(wanted: Wanted) -> Iterator[Any]:
+    """A Spark session, stopped at the end together with its JVM. Raises CannotRun."""
+    _answers(wanted.master)
+    with tempfile.TemporaryDirectory(prefix="smoke-spark-") as scratch:
+        log = os.path.join(scratch, "spark.log")
+        started = _Starter(wanted, _options(wanted, log, scratch), log)
+        spark = started.spark()
+        try:
+            yield spark
+        finally:
+            _end(spark)
+            started.keep_classes()
+
+
+def within(seconds: float, work: Callable[[], Result]) -> Result:
+    """Do the work in a thread of its own; TimeoutError when it is not done in time, and nobody waits for it."""
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append((work(), None))
+        except BaseException as error:
+            outcome.append((None, error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        raise TimeoutError
+    result, error = outcome[0]
+    if error:
+        raise error
+    return result  # type: ignore[no-any-return]
+
+
+def _answers(master: str) -> None:
+    """Spark asks a dead master again and again; one look at its port says it sooner."""
+    named = MASTER.match(master)
+    if not named:
+        return
+    try:
+        socket.create_connection((named[1], int(named[2])), CONNECT_S).close()
+    except OSError as error:
+        raise CannotRun(f"the Spark master {master} cannot be reached: {error.strerror or error}") from error
+
+
+def read_settings(path: str) -> dict[str, str]:
+    """Lines of a name and a value, as in spark-defaults.conf."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = [line.strip() for line in file]
+    except OSError as error:
+        raise CannotRun(f"settings {path}: {error.strerror}") from error
+    pairs = [re.split(r"[\s=]+", line, maxsplit=1) for line in lines if line and not line.startswith("#")]
+    if any(len(pair) != 2 for pair in pairs):
+        raise CannotRun(f"settings {path}: each line is a name and a value")
+    return {name: value for name, value in pairs}
+
+
+def settings_path(wanted: Wanted) -> str:
+    name = wanted.settings or ("small" if wanted.master.startswith("local") else "cluster")
+    bundled = os.path.join(SETTINGS, f"{name}.conf")
+    return bundled if "/" not in name and os.path.exists(bundled) else name
+
+
+def _options(wanted: Wanted, log: str, scratch: str) -> dict[str, str]:
+    options = read_settings(settings_path(wanted))
+    secret = os.environ.get("SMOKE_SPARK_SECRET")
+    if secret:
+        options.update({"spark.authenticate": "true", "spark.authenticate.secret": secret})
+    java = [
+        options.get("spark.driver.extraJavaOptions", ""),
+        f"-Dlog4j2.configurationFile={SETTINGS}/log4j2.properties",
+        f"-Dsmoke.log={log}",
+    ]
+    options["spark.driver.extraJavaOptions"] = " ".join(filter(None, java))
+    if wanted.master.startswith("local"):
+        options.setdefault("spark.local.dir", scratch)
+    return options
+
+
+class _Starter:
+    """Starts one session: by which archive of classes, and what is said when it fails."""
+
+    def __init__(self, wanted: Wanted, options: dict[str, str], log: str) -> None:
+        self._wanted = wanted
+        self._options = options
+        self._log = log
+        self._archive = _archive(options) if wanted.master.startswith("local") else ""
+        self._fresh = f"{self._archive}.{os.getpid()}"
+
+    def spark(self) -> Any:
+        self._use_classes()
+        try:
+            return within(self._wanted.start_s, self._start)
+        except TimeoutError:
+            _kill_jvm()
+            raise CannotRun(self._why(f"no Spark session within {self._wanted.start_s:.0f} s")) from None
+        except Exception as error:
+            _kill_jvm()
+            raise CannotRun(self._why(f"Spark did not start: {_first_line(error)}")) from error
+
+    def _start(self) -> Any:
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.master(self._wanted.master).appName("smoke nightly")
+        for name, value in self._options.items():
+            builder = builder.config(name, value)
+        with _stderr_to(self._log):
+            spark = builder.getOrCreate()
+        if not self._wanted.master.startswith("local"):
+            # a master without a free worker takes the application and then never runs it
+            spark.range(1).count()
+        return spark
+
+    def _use_classes(self) -> None:
+        """The JVM's class archive of an earlier run saves half of the start; the first run makes it."""
+        if not self._archive:
+            return
+        used = f"-XX:SharedArchiveFile={self._archive}"
+        if not os.path.exists(self._archive):
+            used = f"-XX:ArchiveClassesAtExit={self._fresh}"
+        self._options["spark.driver.extraJavaOptions"] += f" {used} -Xlog:cds=off -Xlog:cds+dynamic=off"
+
+    def keep_classes(self) -> None:
+        if self._archive and os.path.exists(self._fresh):
+            os.replace(self._fresh, self._archive)
+
+    def _why(self, said: str) -> str:
+        """With what the JVM's log says, and the likeliest cause."""
+        if not self._wanted.master.startswith("local") and "spark.authenticate.secret" not in self._options:
+            said += "; no secret is set here (SMOKE_SPARK_SECRET): a master that asks for one does not answer"
+        last = _last_problem(self._log)
+        return f"{said}; {last}" if last else said
+
+
+@contextlib.contextmanager
+def _stderr_to(path: str) -> Iterator[None]:
+    """What the JVM says before its log is set up belongs into the log too."""
+    kept = os.dup(2)
+    try:
+        with open(path, "ab") as log:
+            os.dup2(log.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _archive(options: dict[str, str]) -> str:
+    """One per JVM, Spark and options; empty where there is no place for it."""
+    cache = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "fleet-smoke")
+    try:
+        os.makedirs(cache, exist_ok=True)
+        java = subprocess.run([_java(), "-version"], capture_output=True, timeout=20, check=False).stderr
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    spec = importlib.util.find_spec("pyspark")
+    origin = spec.origin if spec and spec.origin else ""
+    modified = os.path.getmtime(origin) if origin else 0
+    key = repr((java, origin, modified, options.get("spark.driver.extraJavaOptions", "").split(" -D")[0]))
+    return os.path.join(cache, f"spark-{hashlib.sha256(key.encode()).hexdigest()[:16]}.jsa")
+
+
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    return os.path.join(home, "bin", "java") if home else "java"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+def _last_problem(log: str) -> str:
+    """The last warning or error that Spark logged, as one line."""
+    try:
+        with open(log, encoding="utf-8", errors="replace") as file:
+            lines = file.read()[-100_000:].splitlines()
+    except OSError:
+        return ""
+    # 26/11/20 03:12:00 WARN StandaloneAppClient$ClientEndpoint: Failed to connect to master 127.0.0.1:7077
+    told = [line for line in lines if re.match(r"\S+ \S+ (?:WARN|ERROR) ", line)]
+    causes = [line.strip() for line in lines if line.lstrip().startswith("Caused by:")]
+    last = told[-1].split(" ", 3)[-1] if told else ""
+    return "; ".join(filter(None, [last, causes[-1] if causes else ""]))[:500]
+
+
+def _end(spark: Any) -> None:
+    """Stop the session and wait for its JVM: it writes its class archive when it ends."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    with contextlib.suppress(Exception):  # a JVM that died already
+        spark.stop()
+    process = getattr(gateway, "proc", None)
+    _forget()
+    if process:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def _kill_jvm() -> None:
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process:
+        process.kill()
+        process.wait(10)
+    _forget()
+
+
+def _forget() -> None:
+    """The next session of this process starts a JVM of its own."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None

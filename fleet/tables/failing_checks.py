@@ -1,0 +1,15 @@
+"""Which checks fail most, today and over the window?"""
+
+LIMITS: dict[str, float] = {}
+
+SQL = """
+SELECT check_name,
+  count(DISTINCT CASE WHEN day = {night} AND last_bad THEN host END) AS hosts,
+  sum(CASE WHEN day = {night} AND last_bad AND last_severity = 5 THEN 1 ELSE 0 END) AS criticals,
+  sum(CASE WHEN day = {night} AND last_bad AND last_severity = 4 THEN 1 ELSE 0 END) AS unknowns,
+  sum(CASE WHEN day = {night} AND last_bad AND last_severity = 3 THEN 1 ELSE 0 END) AS warnings,
+  count(*) AS item_days
+FROM troubles
+GROUP BY check_name
+ORDER BY hosts DESC, item_days DESC, check_name
+"""
