@@ -267,16 +267,15 @@ class Machine(NamedTuple):
 
 def _lines(machine: Machine) -> Iterator[str]:
     run = machine.run()
-    if machine.silent:
-        findings = [fault for fault in FAULTS if fault.check == "reach"]
-    else:
+    if not machine.silent:
         yield json.dumps({**run, "kind": "header", **_header(machine)})
-        findings = []
     faults = {(f.check, f.item): f for f in FAULTS if f.host == machine.host and f.stands(machine.back)}
-    said = {("reach", fault.item): {} for fault in findings if fault.host == machine.host} or (
-        {} if machine.silent else _facts(machine)
+    said: dict[tuple[str, str], dict[str, Any]] = (
+        {} if machine.silent else {**{key: {} for key in faults}, **_facts(machine)}
     )
-    for (check, item), facts in {**said, **{key: said.get(key, {}) for key in faults if not machine.silent}}.items():
+    if machine.silent:
+        said = {("reach", fault.item): {} for fault in FAULTS if fault.check == "reach" and fault.host == machine.host}
+    for (check, item), facts in said.items():
         yield json.dumps({**run, **_finding(machine, check, item, facts, faults.get((check, item)))})
 
 
@@ -366,9 +365,10 @@ def _latency(machine: Machine, disk: int, chance: random.Random) -> dict[str, An
     busy = 55 if machine.hour == 11 else 8
     slow = 7 if (machine.host, disk) == SLOW and machine.hour == 11 else 1
     return {
-        "read_await_ms": round((6 + chance.random() * 2) * slow, 2),
-        "write_await_ms": round((9 + chance.random() * 3) * slow, 2),
-        "busy_percent": busy + chance.randrange(6),
+        "rotational": True,
+        "r_await_ms": round((6 + chance.random() * 2) * slow, 2),
+        "w_await_ms": round((9 + chance.random() * 3) * slow, 2),
+        "utilisation_percent": busy + chance.randrange(6),
     }
 
 

@@ -1,4 +1,4 @@
-"""A night's tables -> what the mail says: a subject, sections of lines, worst first. Pure; knows no mail and no HTML."""
+"""A night's tables -> what the mail says: a subject, sections of lines, worst first. Pure; knows no HTML."""
 
 from __future__ import annotations
 
@@ -129,7 +129,8 @@ def _change(rows: Rows) -> Line:
 
 def _shared(row: dict[str, Any]) -> Line:
     units = "disks" if row["kind"] == "batch" else "hosts"
-    text = f"{row['check_name']} on {row['faults']} of {row['units']} {units}, elsewhere on {100 * row['share_outside']:.1f} %"
+    elsewhere = f"elsewhere on {100 * (row['share_outside'] or 0):.1f} %"
+    text = f"{row['check_name']} on {row['faults']} of {row['units']} {units}, {elsewhere}"
     return Line("critical", f"{row['kind']} {row['name']}", row["check_name"], _clean(text))
 
 

@@ -28,9 +28,10 @@ FOLLOWED: dict[str, dict[str, tuple[str, str]]] = {
         "free_bytes": ("free_bytes", "DOUBLE"),
     },
     "disk_latency": {
-        "read_await_ms": ("read_await_ms", "DOUBLE"),
-        "write_await_ms": ("write_await_ms", "DOUBLE"),
-        "busy_percent": ("busy_percent", "DOUBLE"),
+        "rotational": ("rotational", "BOOLEAN"),
+        "r_await_ms": ("read_await_ms", "DOUBLE"),
+        "w_await_ms": ("write_await_ms", "DOUBLE"),
+        "utilisation_percent": ("busy_percent", "DOUBLE"),
     },
     "clock": {
         "offset_ms": ("offset_ms", "DOUBLE"),

@@ -196,7 +196,7 @@ class HadoopFiles:
             stream.close()
 
     def replace(self, path: str, content: bytes) -> None:
-        """Written aside and renamed where a rename is one step; an object store shows an object only when it is whole."""
+        """Written aside and renamed where a rename is one step; an object store shows only whole objects."""
         aside = path if self._root.startswith("s3a:") else f"{path}.aside"
         stream = self._fs.create(self._path(aside), True)
         try:

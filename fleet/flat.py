@@ -1,4 +1,4 @@
-"""Report lines -> the flat tables of one or more days. Pure: one SELECT for each table, over the views `lines` and `findings`.
+"""Report lines -> the flat tables of one or more days: one SELECT each, over the views `lines` and `findings`.
 
 Every table has `date` (its folder) and `day` (days since 1970-01-01). What counts for a day is the last run that
 asked a check on a host; the time of a run is the controller's, from the file's name, not the host's clock.
@@ -22,7 +22,12 @@ def _words(names: tuple[str, ...]) -> str:
 
 PROBLEMS = _words(schema.PROBLEMS)
 CONTROLLER = _words(schema.CONTROLLER_CHECKS)
-SEVERITY = "array_position(array({}), {{}})".format(_words(schema.STATUSES))
+
+
+def _severity(column: str) -> str:
+    return f"array_position(array({_words(schema.STATUSES)}), {column})"
+
+
 FIRST_PROBLEM = schema.STATUSES.index(schema.PROBLEMS[0]) + 1
 COLUMNS_OF_RECORD = ", ".join(f"`{name}`" for name in schema.FIELDS)
 MISSING = " ".join(
@@ -40,7 +45,7 @@ WITH placed AS (
   SELECT *,
     substring(source, 6, 10) AS date,
     coalesce(kind = 'header', false) AS is_header,
-    {SEVERITY.format("status")} AS severity,
+    {_severity("status")} AS severity,
     CASE
       WHEN {schema.UNREADABLE} IS NOT NULL THEN 'not JSON, or a field of the wrong kind'
       WHEN schema IS NULL OR schema != {schema.SCHEMA} THEN 'not a record of schema {schema.SCHEMA}'
@@ -48,7 +53,7 @@ WITH placed AS (
       {MISSING}
       WHEN facts NOT LIKE '{{%' THEN 'facts is no object'
       WHEN length(facts) > {LONGEST_FACTS} THEN 'facts longer than {LONGEST_FACTS} characters'
-      WHEN {SEVERITY.format("status")} = 0 THEN 'no such status'
+      WHEN {_severity("status")} = 0 THEN 'no such status'
     END AS problem
   FROM placed
 ), timed AS (
@@ -91,7 +96,8 @@ SELECT
   CASE WHEN check_name IN ({_words(tuple(facts.FOLLOWED))}) THEN
     from_json(facts, '{schema.facts_ddl()}', map('allowNonNumericNumbers', 'false')) END AS f,
   row_number() OVER (
-    PARTITION BY date, host_name, check_name, problem, item_name, run_id ORDER BY severity DESC, reason, source) AS copy,
+    PARTITION BY date, host_name, check_name, problem, item_name, run_id
+    ORDER BY severity DESC, reason, source) AS copy,
   run_key = max(run_key) OVER (PARTITION BY date, host_name, check_name, problem) AS is_last
 FROM keyed
 """
@@ -196,7 +202,7 @@ def _followed(check: str, every_run: bool = False) -> str:
     extra = ", hour(timestamp_seconds(started)) AS hour, cluster, role, layout" if every_run else ""
     which = "" if every_run else " AND is_last"
     return (
-        f"SELECT date, day, host, item, status, {columns}{extra} "  # noqa: S608  our own names
+        f"SELECT date, day, host, item, status, {columns}{extra} "
         f"FROM findings WHERE check_name = '{check}' AND item != '{schema.NO_ITEM}'{which}"
     )
 
@@ -231,6 +237,7 @@ COLUMNS = {
     "grown_defects DOUBLE, wear_percent DOUBLE",
     "dimms": "day INT, host STRING, item STRING, status STRING, corrected DOUBLE, uncorrected DOUBLE",
     "mounts": "day INT, host STRING, item STRING, status STRING, data BOOLEAN, used_bytes DOUBLE, free_bytes DOUBLE",
-    "latencies": "day INT, host STRING, item STRING, status STRING, read_await_ms DOUBLE, write_await_ms DOUBLE, "
-    "busy_percent DOUBLE, hour INT, cluster STRING, role STRING, layout STRING",
+    "latencies": "day INT, host STRING, item STRING, status STRING, rotational BOOLEAN, "
+    "read_await_ms DOUBLE, write_await_ms DOUBLE, busy_percent DOUBLE, "
+    "hour INT, cluster STRING, role STRING, layout STRING",
 }

@@ -121,7 +121,7 @@ def letter(said: Digest, charts: list[Chart], settings: Settings) -> EmailMessag
     html = mail.get_payload()[1]  # type: ignore[index]
     for chart in charts:
         cid = f"<{page.by_cid(chart).removeprefix('cid:')}>"
-        html.add_related(  # type: ignore[union-attr,call-arg]
+        html.add_related(  # type: ignore[union-attr]
             chart.png, "image", "png", cid=cid, filename=f"{chart.name}.png", disposition="inline"
         )
     return mail

@@ -66,8 +66,8 @@ def run(wanted: Wanted, tell: Tell = lambda _words: None) -> Done:
     """The whole night. Raises NoReports, session.CannotRun, files.Busy, mail.BadSettings."""
     settings = mail.read_settings(wanted.mail) if wanted.mail else None
     with _at_work(wanted) as (files, spark):
-        night = _night(spark, files, wanted.date, tell)
-        done = _deliver(files, night, wanted, settings, tell)
+        night = judge(spark, files, wanted.date, tell)
+        done = deliver(files, night, wanted, settings, tell)
         if wanted.keep_days:
             retention.apply(files, wanted.date, wanted.keep_days)
         return done
@@ -89,7 +89,7 @@ def _at_work(wanted: Wanted) -> Iterator[tuple[Files, Any]]:
             yield remote, spark
 
 
-def _deliver(files: Files, night: Night, wanted: Wanted, settings: mail.Settings | None, tell: Tell) -> Done:
+def deliver(files: Files, night: Night, wanted: Wanted, settings: mail.Settings | None, tell: Tell) -> Done:
     """The summary into the store first, so that it is there whatever becomes of the mail."""
     said = digest.digest(night)
     pictures = charts.charts(night)
@@ -131,7 +131,8 @@ def _need_reports(files: Files, date: str) -> None:
         raise NoReports(f"{files.url('')} has no reports of the {WINDOW_DAYS} days up to {date}")
 
 
-def _night(spark: Any, files: Files, date: str, tell: Tell) -> Night:
+def judge(spark: Any, files: Files, date: str, tell: Tell = lambda _words: None) -> Night:
+    """Compact what is new or late, compute the night's tables, and leave both in the store."""
     days = window(files, date)
     known = {day for day in days if compact.manifest(files, day)}
     fresh = compact.compact(spark, files, compact.outdated(files, days), tell)
@@ -160,8 +161,7 @@ def _compute(spark: Any, files: Files, manifests: list[Manifest], date: str, tel
         whole = table in views.WHOLE_WINDOW
         used = [made for made in manifests if whole or made.date == date]
         _read(spark, files, table, used).createOrReplaceTempView(table)
-    for name, query in views.VIEWS.items():
-        spark.sql(query.format(night=night)).persist().createOrReplaceTempView(name)
+    kept = [_keep(spark, name, query.format(night=night)) for name, query in views.VIEWS.items()]
     tell("computing tables")
 
     def rows(table: str) -> Rows:
@@ -170,8 +170,19 @@ def _compute(spark: Any, files: Files, manifests: list[Manifest], date: str, tel
             for row in spark.sql(tables.query(table, night, first)).collect()
         ]
 
-    with ThreadPoolExecutor(IN_FLIGHT) as several:
-        return dict(zip(tables.names(), several.map(rows, tables.names()), strict=True))
+    try:
+        with ThreadPoolExecutor(IN_FLIGHT) as several:
+            return dict(zip(tables.names(), several.map(rows, tables.names()), strict=True))
+    finally:
+        for frame in kept:
+            frame.unpersist()
+
+
+def _keep(spark: Any, name: str, query: str) -> Any:
+    """A view that several tables start from, computed once."""
+    frame = spark.sql(query).persist()
+    frame.createOrReplaceTempView(name)
+    return frame
 
 
 def _plain(value: Any) -> Any:

@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import os
 import re
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -38,6 +39,8 @@ class Wanted(NamedTuple):
 def session(wanted: Wanted) -> Iterator[Any]:
     """A Spark session, stopped at the end together with its JVM. Raises CannotRun."""
     _answers(wanted.master)
+    if not shutil.which(_java()):
+        raise CannotRun("Spark needs Java 17 or later: apt-get install openjdk-17-jre-headless")
     with tempfile.TemporaryDirectory(prefix="smoke-spark-") as scratch:
         log = os.path.join(scratch, "spark.log")
         started = _Starter(wanted, _options(wanted, log, scratch), log)
@@ -91,7 +94,7 @@ def read_settings(path: str) -> dict[str, str]:
     pairs = [re.split(r"[\s=]+", line, maxsplit=1) for line in lines if line and not line.startswith("#")]
     if any(len(pair) != 2 for pair in pairs):
         raise CannotRun(f"settings {path}: each line is a name and a value")
-    return {name: value for name, value in pairs}
+    return dict(pairs)
 
 
 def settings_path(wanted: Wanted) -> str:

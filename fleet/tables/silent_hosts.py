@@ -4,8 +4,7 @@ LIMITS: dict[str, float] = {}
 
 SQL = """
 WITH reached AS (
-  SELECT host, max(reason) AS reason FROM states WHERE check_name = 'reach' AND status IN ('critical', 'unknown', 'warning')
-  GROUP BY host
+  SELECT host, max(reason) AS reason FROM states WHERE check_name = 'reach' GROUP BY host
 )
 SELECT f.host, f.cluster, f.rack, f.last_day, {night} - f.last_day AS silent_days, r.reason
 FROM fleet f LEFT JOIN reached r ON r.host = f.host

@@ -30,7 +30,8 @@ WITH recent AS (
 ), left_over AS (
   SELECT *, floor((size_bytes - used_bytes) / per_day) AS days_left FROM paced WHERE per_day > 0
 )
-SELECT l.host, f.cluster, l.item, l.used_bytes, l.size_bytes, round(100 * l.used_bytes / l.size_bytes, 1) AS used_percent,
+SELECT l.host, f.cluster, l.item, l.used_bytes, l.size_bytes,
+  round(100 * l.used_bytes / l.size_bytes, 1) AS used_percent,
   round(100 * l.per_day / l.size_bytes, 2) AS points_per_day, l.days_left, {night} + l.days_left AS full_day
 FROM left_over l JOIN fleet f ON f.host = l.host
 WHERE l.days_left <= {horizon_days}

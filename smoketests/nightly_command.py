@@ -1,0 +1,144 @@
+"""smoke nightly, smoke report: arguments, printing, exit codes. Fetches what they need beyond the base."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib import metadata
+from typing import Any, NoReturn
+
+import click
+
+DONE, UNSENT, CANNOT = 0, 1, 3
+NEEDED = ("pyspark", "matplotlib", "jinja2")
+FETCH_S = 900
+
+
+@click.command()
+@click.option("--date", "-d", metavar="YYYY-MM-DD", help="The day to judge. [default: yesterday, UTC]")
+@click.option("--store", "-s", default="results", show_default=True, metavar="DIR", help="Also hdfs:// or s3a://")
+@click.option("--master", default="local[*]", show_default=True, metavar="URL", help="local[*], spark://…, yarn")
+@click.option("--settings", metavar="NAME|FILE", help="Spark's settings: small, large, cluster, or a file of yours.")
+@click.option("--mail", metavar="CONFIG", help="Send the summary, as this YAML file says.")
+@click.option("--print", "show", is_flag=True, help="Print the summary.")
+@click.option("--out", metavar="DIR", help="Also write the summary as a page and its pictures to DIR.")
+@click.option("--keep-days", type=click.IntRange(2), metavar="N", help="Delete reports and tables that are older.")
+@click.option("--demo", is_flag=True, help="Make up a fleet of 200 hosts and 30 days with known faults, and judge it.")
+@click.option("--quiet", "-q", is_flag=True, help="Say nothing but what went wrong.")
+def nightly(
+    date: str | None,
+    store: str,
+    master: str,
+    settings: str | None,
+    mail: str | None,
+    show: bool,
+    out: str | None,
+    keep_days: int | None,
+    demo: bool,
+    quiet: bool,
+) -> None:
+    """Turn the fleet's reports of a day into tables and a summary, and mail it.
+
+    Can be run again at any time: the tables come out the same, and the mail of a day is sent once.
+
+    Exit codes: 0 done, 1 done but the mail could not be sent, 3 could not be done.
+    """
+    _need_extra()
+    from fleet import nightly as job
+    from fleet import session
+
+    day = _day(date or job.yesterday())
+    spark = session.Wanted(master, settings or "")
+    with _demo_store(day, quiet) if demo else contextlib.nullcontext(store) as where:
+        done = _run(job.Wanted(where, day, spark, mail or "", out or "", keep_days or 0), quiet)
+        if show or demo:
+            click.echo(done.summary)
+    _end(done, quiet, demo)
+
+
+def _run(wanted: Any, quiet: bool) -> Any:
+    from fleet import compact, files, mail, nightly, session
+
+    try:
+        return nightly.run(wanted, (lambda _words: None) if quiet else _say)
+    except (nightly.NoReports, session.CannotRun, compact.Incomplete, files.Busy, mail.BadSettings, OSError) as error:
+        _fail(str(error))
+
+
+def _say(words: str) -> None:
+    click.echo(f"smoke: {words}", err=True)
+
+
+def _end(done: Any, quiet: bool, demo: bool) -> None:
+    """Say what became of it, and end with its exit code."""
+    kept = "" if demo else f"; the summary is in {done.kept}"
+    if done.unsent:
+        _say(f"the mail could not be sent: {done.unsent}{kept}")
+        sys.exit(UNSENT)
+    if not quiet:
+        before = f"; its mail was sent before, at {done.sent_before}" if done.sent_before else ""
+        _say(f"{done.subject}{before}{kept}")
+    sys.exit(DONE)
+
+
+@contextlib.contextmanager
+def _demo_store(date: str, quiet: bool) -> Iterator[str]:
+    """A made-up history in a folder that is gone afterwards."""
+    from fleet import demo
+
+    with tempfile.TemporaryDirectory(prefix="smoke-demo-") as folder:
+        if not quiet:
+            _say(f"making up {demo.HOSTS} hosts and {demo.DAYS} days up to {date}")
+        demo.write(folder, date)
+        yield folder
+
+
+def _day(text: str) -> str:
+    from fleet import reports
+
+    try:
+        reports.number_of(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a date such as 2026-11-19", param_hint="--date") from None
+    return text
+
+
+def _missing() -> list[str]:
+    return [name for name in NEEDED if importlib.util.find_spec(name) is None]
+
+
+def _need_extra() -> None:
+    """Fetch the `fleet` extra into this environment when it is not there yet."""
+    if not _missing():
+        return
+    wanted = extra_requirements()
+    _say(f"fetching {', '.join(wanted)} (once, some 500 MB)")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
+    try:
+        code = subprocess.run(command, timeout=FETCH_S, stdin=subprocess.DEVNULL, check=False).returncode
+    except subprocess.TimeoutExpired:
+        code = -1
+    importlib.invalidate_caches()
+    if code or _missing():
+        by_hand = " ".join([os.path.join(os.path.dirname(sys.executable), "pip"), "install", *map(repr, wanted)])
+        _fail(f"{', '.join(_missing())} could not be fetched; is a package index within reach? By hand: {by_hand}")
+
+
+def extra_requirements() -> list[str]:
+    """What the `fleet` extra of this distribution names."""
+    try:
+        named = metadata.requires("fleet-smoke") or []
+    except metadata.PackageNotFoundError:
+        named = []
+    split = (name.partition(";") for name in named)
+    return [what.strip() for what, _sign, when in split if "extra" in when and "fleet" in when] or list(NEEDED)
+
+
+def _fail(words: str) -> NoReturn:
+    _say(words)
+    sys.exit(CANNOT)

@@ -1,0 +1,84 @@
+"""What fleet/ believes of the record, the statuses and the checks is what the agent really writes."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from pathlib import Path
+
+import pytest
+
+from agent import report, status
+from agent.checks import smart
+from fleet import facts, flat, schema, tables
+
+FLEET = Path(schema.__file__).parent
+
+
+def test_the_record_is_the_agents() -> None:
+    assert tuple(schema.FIELDS) == report.FIELDS
+    assert schema.SCHEMA == report.SCHEMA
+    assert schema.STATUSES == status.BY_SEVERITY
+
+
+@pytest.mark.parametrize("check", sorted(facts.FOLLOWED))
+def test_the_facts_that_the_tables_follow_are_those_of_the_check(check: str) -> None:
+    told = importlib.import_module(f"agent.checks.{check}")
+
+    assert set(facts.FOLLOWED[check]) <= set(told.Facts._fields)
+
+
+def test_no_fact_has_two_types() -> None:
+    kinds: dict[str, set[str]] = {}
+    for named in facts.FOLLOWED.values():
+        for fact, (_column, kind) in named.items():
+            kinds.setdefault(fact, set()).add(kind)
+
+    assert {fact for fact, found in kinds.items() if len(found) > 1} == set()
+
+
+def test_a_trend_ends_where_the_check_turns_critical() -> None:
+    limits = tables.load("disk_trends").LIMITS
+
+    assert limits["reallocated_limit"] == smart.LIMITS["reallocated_critical"]
+    assert limits["pending_limit"] == smart.LIMITS["pending_growing_critical"] + 1
+    assert limits["wear_percent_limit"] == smart.LIMITS["wear_critical"]
+
+
+def test_a_clock_is_named_where_the_check_turns_critical() -> None:
+    from agent.checks import clock
+
+    assert tables.load("clocks").LIMITS["offset_ms_least"] == clock.LIMITS["offset_ms_critical"]
+
+
+def test_hardware_checks_exist_or_are_the_controllers() -> None:
+    from agent import engine
+
+    assert set(schema.HARDWARE_CHECKS) <= {*engine.names(), *schema.CONTROLLER_CHECKS}
+
+
+def imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name.split(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add((node.module or "").split(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(FLEET.rglob("*.py")), ids=lambda path: str(path.relative_to(FLEET)))
+def test_fleet_stands_alone(path: Path) -> None:
+    assert imports(path) & {"agent", "smoketests", "inventory", "playbooks"} == set()
+
+
+@pytest.mark.parametrize("name", tables.names())
+def test_a_table_is_a_question_with_its_limits_and_one_select(name: str) -> None:
+    table = tables.load(name)
+
+    assert (table.__doc__ or "").split("\n\n")[0].rstrip().endswith("?") or "?" in (table.__doc__ or "")
+    assert "{" not in tables.query(name, 20000, 19971)
+
+
+def test_every_flat_table_says_its_columns() -> None:
+    assert set(flat.COLUMNS) == set(flat.TABLES)
