@@ -80,7 +80,7 @@ def rows(findings: Sequence[Finding]) -> Iterator[Row]:
 def _sentence(finding: Finding) -> str:
     """The reason, led by the item where the reason does not name it, and since when if that was an earlier run."""
     item, reason = printable(finding["item"]), printable(finding["reason"])
-    sentence = reason if item == "-" or item in reason else f"{item}: {reason}"
+    sentence = reason if item in ("-", finding["check"]) or item in reason else f"{item}: {reason}"
     earlier = finding["first_seen"] < finding["at"]
     return f"{sentence} (since {printable(finding['first_seen'])})" if earlier else sentence
 
