@@ -40,6 +40,7 @@ from agent.host import (
     ToolMissing,
     Touched,
 )
+from agent.patterns import pattern
 from agent.state import State
 
 ERRORS = {kind.__name__: kind for kind in (CannotTell, Missing, NoPermission, ToolMissing, Refused, Stuck)}
@@ -210,13 +211,13 @@ def _plain(value: Any) -> Any:
 
 
 # -Djavax.net.ssl.keyStorePassword=hunter2
-SECRET_ARGUMENT = re.compile(r"(?i)([^=]*(?:pass|secret|token|credential|key)[^=]*)=.*")
+SECRET_ARGUMENT = pattern(r"(?i)([^=]*(?:pass|secret|token|credential|key)[^=]*)=.*")
 # "serial_number": "WD-WCC4N0AAAAAA",  /  Serial number:        ZA1AAAAA
-SERIAL = re.compile(r'(?i)"?serial[ _]?(?:number|no\.?)"?\s*:\s*"?([\w-]{5,})')
+SERIAL = pattern(r'(?i)"?serial[ _]?(?:number|no\.?)"?\s*:\s*"?([\w-]{5,})')
 # "serial": "ZA1AAAAA" in machine.json, "wwn" beside it
-UDEV_SERIAL = re.compile(r'"(?:serial|wwn)": "([^"]{5,})"')
-MAC = re.compile(r"\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b")
-IPV4 = re.compile(r"(?<![\d.])(?!127\.|0\.0\.0\.0|255\.)(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
+UDEV_SERIAL = pattern(r'"(?:serial|wwn)": "([^"]{5,})"')
+MAC = pattern(r"\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b")
+IPV4 = pattern(r"(?<![\d.])(?!127\.|0\.0\.0\.0|255\.)(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
 
 
 class Redaction:
@@ -239,7 +240,7 @@ class Redaction:
         if len(name) > 3:
             self._stand_ins[name] = "recorded-host"
         longest_first = sorted(self._stand_ins, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+        self._pattern = pattern("|".join(map(re.escape, longest_first))) if longest_first else None
 
     def __call__(self, text: str) -> str:
         if self._pattern is None:

@@ -7,9 +7,11 @@ import os
 import hypothesis
 import pytest
 
-# How long one example takes says how busy the machine is, not whether the code is right.
-hypothesis.settings.register_profile("no deadline", deadline=None)
-hypothesis.settings.load_profile("no deadline")
+# How long one example takes says how busy the machine is, not whether the code is right. CI plays the same examples
+# each time, so that a change is judged by itself; at a desk each run tries new ones.
+hypothesis.settings.register_profile("desk", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

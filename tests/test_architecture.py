@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).parent.parent
 
 # Each layer may import those before it, never those after it.
 AGENT_LAYERS = [
-    ("status", "state", "expected", "prober"),
+    ("status", "state", "expected", "prober", "patterns"),
     ("host",),
     ("sources",),
     ("checks", "guess"),

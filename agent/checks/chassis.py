@@ -18,6 +18,7 @@ import re
 from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
 
 from agent.host import Host
+from agent.patterns import pattern
 from agent.sources import ipmi_sensors, ipmitool, power_supplies, system_event_log
 from agent.sources.ipmi_sensors import Sensor
 from agent.sources.system_event_log import EVENT_LOG, Recent
@@ -38,7 +39,7 @@ STATUS_FAULTS = {
     "power interlock": WARNING,
     "chassis intrusion": WARNING,
 }
-MEMORY_WORDS = re.compile(r"\bECC\b|dimm|memory", re.I)
+MEMORY_WORDS = pattern(r"\bECC\b|dimm|memory", re.I)
 
 
 class Facts(NamedTuple):

@@ -6,10 +6,10 @@ Ok again: as soon as the setting is back; it must also stand in a udev rule or a
 
 from __future__ import annotations
 
-import re
 from typing import Any, Mapping, NamedTuple, Sequence, Tuple
 
 from agent.host import CannotTell, Host
+from agent.patterns import pattern
 from agent.sources import block_devices
 from agent.status import Verdict, ok, warning
 
@@ -17,7 +17,7 @@ LIMITS = {"good_schedulers": "none noop deadline mq-deadline"}
 PLAYBOOK = "tune-os"
 
 # none [mq-deadline] kyber bfq
-CHOSEN = re.compile(r"\[([\w-]{1,40})\]")
+CHOSEN = pattern(r"\[([\w-]{1,40})\]")
 
 
 class Facts(NamedTuple):

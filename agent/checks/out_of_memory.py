@@ -16,6 +16,7 @@ import re
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from agent.host import CannotTell, Host, Missing
+from agent.patterns import pattern
 from agent.sources import kafka, kafka_logs, kernel_log, oom_lines
 from agent.state import Incident
 from agent.status import Verdict, combine, critical, moment, unknown, warning
@@ -31,7 +32,7 @@ PIDS_KEPT = 20
 FILES_KEPT = 16
 
 # oom_kill 3
-OOM_KILL_COUNTER = re.compile(r"^oom_kill (\d{1,19})$", re.MULTILINE | re.ASCII)
+OOM_KILL_COUNTER = pattern(r"^oom_kill (\d{1,19})$", re.MULTILINE | re.ASCII)
 
 
 class Facts(NamedTuple):

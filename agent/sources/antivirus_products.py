@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from agent.host import CannotTell, Host, Missing, Process, ToolMissing, shared
+from agent.patterns import pattern
 
 
 class Product(NamedTuple):
@@ -111,9 +111,9 @@ UPDATER = "freshclam"
 
 CLAMD_CONFIGS = ("/etc/clamav/clamd.conf", "/etc/clamd.d/scan.conf", "/etc/clamd.conf", "/usr/local/etc/clamd.conf")
 # ExcludePath ^/kafka/  and  OnAccessExcludePath /kafka/d1: a plain path, perhaps anchored; nothing cleverer is read
-PLAIN_PATH = re.compile(r"\^?(/[\w./-]*?)/?(?:\.\*)?\$?")
+PLAIN_PATH = pattern(r"\^?(/[\w./-]*?)/?(?:\.\*)?\$?")
 # Path: "/kafka/d1/"
-MDATP_PATH = re.compile(r'\s*Path: "(/[^"]{1,4096})"')
+MDATP_PATH = pattern(r'\s*Path: "(/[^"]{1,4096})"')
 MDATP_DEADLINE_S = 4.0
 
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from typing import Dict, List, Tuple
 
 from agent.host import CannotTell
+from agent.patterns import pattern
 from agent.sources import raid_arrays as raid
 from agent.sources.raid_arrays import Array, Controller, Member
 
 # Logical device number 0          newer: Logical Device number 0
-LOGICAL = re.compile(r"Logical [Dd]evice number (\d{1,4})$")
+LOGICAL = pattern(r"Logical [Dd]evice number (\d{1,4})$")
 #       Device #0
-DEVICE = re.compile(r"Device #(\d{1,4})$")
+DEVICE = pattern(r"Device #(\d{1,4})$")
 #    Group 0, Segment 1                       : Present (Controller:1,Connector:0,Device:1) 7CS009RQ
 #    Segment 0   : Present (953869MB, SATA, HDD, Connector:0, Device:0) Z1W1AAAA
-SEGMENT = re.compile(r"(?:Group (\d{1,4}), )?Segment (\d{1,4})\s*: (\w+)(.*)")
-PAIR = re.compile(r"([\w./ '-]+?)\s*: (.*)")
+SEGMENT = pattern(r"(?:Group (\d{1,4}), )?Segment (\d{1,4})\s*: (\w+)(.*)")
+PAIR = pattern(r"([\w./ '-]+?)\s*: (.*)")
 
 LOGICAL_STATES = (
     ("optimal", raid.OPTIMAL),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from agent.patterns import pattern
 from agent.sources.kernel_log import LineForm
 
 MEDIUM = "medium error"
@@ -29,4 +30,4 @@ HUNG_TASK = "hung task"
 
 
 def form(kind: str, expression: str, each: bool = True) -> LineForm:
-    return LineForm(kind, re.compile(expression, re.ASCII), each)
+    return LineForm(kind, pattern(expression, re.ASCII), each)

@@ -6,6 +6,7 @@ import re
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from agent.host import CannotTell, Host, shared
+from agent.patterns import pattern
 from agent.sources import block_devices, kernel_controller_lines, kernel_disk_lines, kernel_file_system_lines
 from agent.sources.disk_line_kinds import FS_STOPPED, HUNG_TASK, IO, RESET
 from agent.sources.kernel_log import LineForm, Record, Sighting
@@ -17,17 +18,17 @@ BOOT_S = 300.0
 ATTACH_S = 120.0
 
 # Optical drives and floppies (also the BMC's virtual ones) fail whenever they are empty.
-REMOVABLE = re.compile(r"(?:sr|fd|scd|nbd|ram|zram)\d+$")
+REMOVABLE = pattern(r"(?:sr|fd|scd|nbd|ram|zram)\d+$")
 # A drive that does not know a discard says so; it loses nothing.
 # critical target error, dev sda, sector 0 op 0x3:(DISCARD) flags 0x800 phys_seg 1 prio class 0
-UNSUPPORTED = re.compile(r".* op 0x\w+:\((?:DISCARD|SECURE_ERASE|SECURE ERASE|WRITE_ZEROES|WRITE_SAME|WRITE SAME)\)")
+UNSUPPORTED = pattern(r".* op 0x\w+:\((?:DISCARD|SECURE_ERASE|SECURE ERASE|WRITE_ZEROES|WRITE_SAME|WRITE SAME)\)")
 
 # sd 2:0:0:0: [sdc] Attached SCSI disk
-ATTACHED = re.compile(r"sd (\d+:\d+:\d+:\d+): \[(\w+)\] (?:Attached SCSI|\d+ \d+-byte (?:logical|hardware))", re.ASCII)
+ATTACHED = pattern(r"sd (\d+:\d+:\d+:\d+): \[(\w+)\] (?:Attached SCSI|\d+ \d+-byte (?:logical|hardware))", re.ASCII)
 # sd 2:0:0:0: [sdc] tag#12 Sense Key : Medium Error [current]
-ADDRESSED = re.compile(r"sd (\d+:\d+:\d+:\d+): \[(\w+)\]", re.ASCII)
+ADDRESSED = pattern(r"sd (\d+:\d+:\d+:\d+): \[(\w+)\]", re.ASCII)
 # XFS (loop0): Mounting V5 Filesystem 0f2a7c5e-2f0e-4b0e-9f0e-1c2d3e4f5a6b
-XFS_MOUNTED = re.compile(r"XFS \(([^)\s]+)\): (?:Mounting V\d|Ending (?:clean mount|recovery))", re.ASCII)
+XFS_MOUNTED = pattern(r"XFS \(([^)\s]+)\): (?:Mounting V\d|Ending (?:clean mount|recovery))", re.ASCII)
 OPERATOR_FLAG = 0x4
 
 
@@ -44,8 +45,8 @@ class Devices(NamedTuple):
 
 # /sys/devices/pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0/block/sdc
 # /sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0/nvme/nvme0/nvme0n1
-ADDRESS = re.compile(r"/(ata\d+|\d+:\d+:\d+:\d+|nvme\d+)(?=/)", re.ASCII)
-NVME_CARD = re.compile(r"/([\da-f]{4}:[\da-f]{2}:[\da-f]{2}\.\d)/nvme/")
+ADDRESS = pattern(r"/(ata\d+|\d+:\d+:\d+:\d+|nvme\d+)(?=/)", re.ASCII)
+NVME_CARD = pattern(r"/([\da-f]{4}:[\da-f]{2}:[\da-f]{2}\.\d)/nvme/")
 
 
 @shared
@@ -163,10 +164,10 @@ class _Context:
 
 
 # sdd1, vdb12, xvda1, hda3
-LETTERED_PARTITION = re.compile(r"((?:sd|vd|xvd|hd)[a-z]+)\d+$", re.ASCII)
+LETTERED_PARTITION = pattern(r"((?:sd|vd|xvd|hd)[a-z]+)\d+$", re.ASCII)
 # nvme0n1p2, nvme0c1n1, md0p1, mmcblk0p1, loop0p1
-NUMBERED_PARTITION = re.compile(r"((?:nvme\d+n|md_?|mmcblk|loop|nbd)\d+)p\d+$", re.ASCII)
-NVME_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)", re.ASCII)
+NUMBERED_PARTITION = pattern(r"((?:nvme\d+n|md_?|mmcblk|loop|nbd)\d+)p\d+$", re.ASCII)
+NVME_PATH = pattern(r"(nvme\d+)c\d+(n\d+)", re.ASCII)
 
 
 def whole_disk(name: str) -> str:

@@ -6,6 +6,7 @@ import re
 from typing import Dict, Mapping, NamedTuple, Optional
 
 from agent.host import Answer, CannotTell, Host, shared
+from agent.patterns import pattern
 
 NUMBER_DIGITS = 25
 
@@ -25,7 +26,7 @@ RESET_COUNTERS = (
     "reset_cnt",  # hns3
 )
 # virtio_net: tx_queue_0_tx_timeouts, earlier tx0_tx_timeouts
-QUEUE_TIMEOUTS = re.compile(r"tx(?:_queue_)?\d{1,4}_tx_timeouts", re.ASCII)
+QUEUE_TIMEOUTS = pattern(r"tx(?:_queue_)?\d{1,4}_tx_timeouts", re.ASCII)
 
 CRC_COUNTERS = (
     "rx_crc_errors",  # most
@@ -106,7 +107,7 @@ def _good(answer: Answer, interface: str) -> Answer:
 
 
 # driver: ixgbe
-FIELD = re.compile(r"^\s*([^:\n]+?):[ \t]*(.*?)\s*$", re.MULTILINE)
+FIELD = pattern(r"^\s*([^:\n]+?):[ \t]*(.*?)\s*$", re.MULTILINE)
 
 
 def parse_driver(text: str) -> Driver:
@@ -116,9 +117,9 @@ def parse_driver(text: str) -> Driver:
 
 
 # 10000baseT/Full
-MODE = re.compile(r"\b(\d{2,7})base", re.ASCII)
+MODE = pattern(r"\b(\d{2,7})base", re.ASCII)
 # 10000Mb/s
-SPEED = re.compile(r"(\d{1,9})Mb/s", re.ASCII)
+SPEED = pattern(r"(\d{1,9})Mb/s", re.ASCII)
 
 
 def parse_link(text: str) -> Link:
@@ -137,7 +138,7 @@ def parse_link(text: str) -> Link:
 # tx_timeout_count: 0
 # [0]: rx_bytes: 209487403324
 # [hw] rx frames: 92343581
-COUNTER = re.compile(rf"^[ \t]*(\S.{{0,100}}?):[ \t]*(\d{{1,{NUMBER_DIGITS}}})[ \t]*$", re.MULTILINE | re.ASCII)
+COUNTER = pattern(rf"^[ \t]*(\S.{{0,100}}?):[ \t]*(\d{{1,{NUMBER_DIGITS}}})[ \t]*$", re.MULTILINE | re.ASCII)
 
 
 def parse_statistics(text: str) -> Dict[str, int]:

@@ -6,10 +6,10 @@ each access up until it has answered. Both stand in /proc/<pid>/fdinfo/<descript
 
 from __future__ import annotations
 
-import re
 from typing import List, NamedTuple, Tuple
 
 from agent.host import CannotTell, Host, Missing, shared
+from agent.patterns import pattern
 from agent.sources import mount_table
 
 GROUP = "anon_inode:[fanotify]"
@@ -17,7 +17,7 @@ GROUP = "anon_inode:[fanotify]"
 # fanotify sdev:fe00000 mflags:0 mask:400003fb ignored_mask:0                                    a file system
 # fanotify mnt_id:1b mflags:0 mask:3b ignored_mask:40000000                                       a mount
 # fanotify ino:4f969 sdev:800013 mflags:0 mask:3b ignored_mask:40000000 fhandle-bytes:8 f_handle… a directory or file
-MARK = re.compile(
+MARK = pattern(
     r"fanotify (?:ino:[0-9a-f]{1,16} )?(?:sdev:(?P<dev>[0-9a-f]{1,8})|mnt_id:(?P<mount>[0-9a-f]{1,8})) "
     r"mflags:[0-9a-f]{1,8} mask:(?P<mask>[0-9a-f]{1,16})\b"
 )

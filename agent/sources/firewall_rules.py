@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import List, NamedTuple, Sequence, Tuple
 
 from agent.host import CannotTell, Host, Missing, NoPermission, ToolMissing, shared
+from agent.patterns import pattern
 from agent.sources import iptables, nftables
 from agent.sources.packet_filter import Chain, can_drop
 
 HOOKS = ("ingress", "prerouting", "input", "output")
 TOOLS = (("ip", "iptables"), ("ip6", "ip6tables"))
 # ENABLED=yes in /etc/ufw/ufw.conf
-UFW_ENABLED = re.compile(r"(?m)^\s*ENABLED=[\"']?yes[\"']?\s*$")
+UFW_ENABLED = pattern(r"(?m)^\s*ENABLED=[\"']?yes[\"']?\s*$")
 INNER_INTERFACES = ("lo", "docker", "veth", "virbr", "br-", "cni", "flannel", "cali", "podman")
 
 

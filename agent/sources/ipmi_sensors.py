@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from agent.patterns import pattern
 from agent.status import CRITICAL, WARNING
 
 SENSORS_AT_MOST = 1024
@@ -41,22 +42,22 @@ INTRUSION_STATES = ("General Chassis intrusion", "Drive Bay intrusion", "I/O Car
 POWER_SUPPLY_ENTITY, DRIVE_ENTITIES, FAN_ENTITIES = 10, (4, 26), (29, 30)
 
 # PS1 Status / PSU2_STATUS / Power Supply 1 / Pwr Supply 2 / PSU Status
-POWER_SUPPLY_NAME = re.compile(r"\b(?:ps|psu|(?:power|pwr)[ _]?supply)[ _#-]?(\d{1,2})?(?![a-z\d])", re.I)
-DRIVE_NAME = re.compile(r"\b(?:drive|disk|hdd|ssd|nvme|bay)[ _-]?\d", re.I)
-FAN_NAME = re.compile(r"fan|blower|pump", re.I)
-PRESENCE_NAME = re.compile(r"presen|prsnt", re.I)
-INTRUSION_NAME = re.compile(r"intru|physical scrty", re.I)
+POWER_SUPPLY_NAME = pattern(r"\b(?:ps|psu|(?:power|pwr)[ _]?supply)[ _#-]?(\d{1,2})?(?![a-z\d])", re.I)
+DRIVE_NAME = pattern(r"\b(?:drive|disk|hdd|ssd|nvme|bay)[ _-]?\d", re.I)
+FAN_NAME = pattern(r"fan|blower|pump", re.I)
+PRESENCE_NAME = pattern(r"presen|prsnt", re.I)
+INTRUSION_NAME = pattern(r"intru|physical scrty", re.I)
 
 # 24 degrees C / 70 Watts, Presence detected / 21.56 percent, Transition to Running / -3.500 Volts
-READING = re.compile(r"\s*(-?\d{1,12}(?:\.\d{1,6})?) ([A-Za-z%][^,|]{0,30})(?:, (.*))?$")
+READING = pattern(r"\s*(-?\d{1,12}(?:\.\d{1,6})?) ([A-Za-z%][^,|]{0,30})(?:, (.*))?$")
 # 0x0180: the first byte holds the bits 0 to 7, the second 8 to 14 and a bit that is always set
-STATE_BITS = re.compile(r"0x([0-9a-f]{2})([0-9a-f]{2})$", re.I)
+STATE_BITS = pattern(r"0x([0-9a-f]{2})([0-9a-f]{2})$", re.I)
 # the one event text of ipmitool that has a comma in it
-COMMA_TEXT = re.compile(r"(out-of-range), (but present)", re.I)
+COMMA_TEXT = pattern(r"(out-of-range), (but present)", re.I)
 NO_EVENTS = {"", "no reading", "disabled", "not readable", "event-only", "ns", "na", "unknown"}
 
 # event texts that ask for action, whoever made the board; what is in neither table is no fault
-CRITICAL_TEXT = re.compile(
+CRITICAL_TEXT = pattern(
     r"^failure detected|^power supply failure|(?<!or )\bAC lost|input lost|drive fault|in failed array|\bIERR\b"
     r"|thermal trip|uncorrectable|to critical|to non-recoverable|(?<!non-)fatal"
     r"|fault status|PCI SERR|critical overtemp|battery failed|^failed$|240VA|FRB[123]|CPU voltage mismatch"
@@ -64,7 +65,7 @@ CRITICAL_TEXT = re.compile(
     r"|unrecoverable",
     re.I,
 )
-WARNING_TEXT = re.compile(
+WARNING_TEXT = pattern(
     r"predictive fail(?!ure deasserted)|config(?:uration)? error|intrusion|in critical array|rebuild (?:in|aborted)"
     r"|correctable|^limit exceeded|performance lags|to degraded|to non-critical|non-critical going|install error|^low$"
     r"|throttled|log (?:almost )?full|bus degraded|PCI PERR|redundancy (?:lost|degraded)|non-redundant|out-of-range"
@@ -73,7 +74,7 @@ WARNING_TEXT = re.compile(
     re.I,
 )
 # MEM CPU2 FAIL / PS 1 Therm Fault / CPU Missing / VR Overtemp: `State Asserted` means what the name says
-BAD_WHEN_ASSERTED = re.compile(r"fail|fault|\berr|missing|over ?(?:temp|volt)|trip", re.I)
+BAD_WHEN_ASSERTED = pattern(r"fail|fault|\berr|missing|over ?(?:temp|volt)|trip", re.I)
 
 LEVELS = {"nc": WARNING, "cr": CRITICAL, "nr": CRITICAL}
 

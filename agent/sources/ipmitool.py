@@ -11,6 +11,7 @@ from typing import List, Mapping, NamedTuple, Sequence, Tuple
 
 from agent.expected import Bmc
 from agent.host import Answer, CannotTell, Host, NotApplicable, Stuck, shared
+from agent.patterns import pattern
 from agent.sources import ipmi_sensors
 from agent.sources.ipmi_sensors import Sensor
 
@@ -27,21 +28,21 @@ CHECK_DEADLINE_S = 45.0
 CIPHER_SUITES = ("17", "3")
 # Error in open session response message : invalid authentication algorithm
 # Unsupported cipher suite ID : 17
-OTHER_SUITE = re.compile(r"cipher suite|invalid (?:authentication|integrity|confidentiality) algorithm", re.I)
+OTHER_SUITE = pattern(r"cipher suite|invalid (?:authentication|integrity|confidentiality) algorithm", re.I)
 
 # ipmitool's words for a refused session -> ours
 REFUSALS = (
     # > RAKP 2 HMAC is invalid
-    (re.compile(r"HMAC is invalid"), "refused the password of user {user}"),
+    (pattern(r"HMAC is invalid"), "refused the password of user {user}"),
     # RAKP 2 message indicates an error : unauthorized name
-    (re.compile(r"unauthorized (?:name|role)|invalid role", re.I), "does not know user {user}, or not at USER level"),
+    (pattern(r"unauthorized (?:name|role)|invalid role", re.I), "does not know user {user}, or not at USER level"),
     # Error in open session response message : insufficient resources for session
-    (re.compile(r"insufficient resources", re.I), "has no free session"),
+    (pattern(r"insufficient resources", re.I), "has no free session"),
     # Address lookup for bmc-a01 failed
-    (re.compile(r"address lookup|could not resolve|getaddrinfo", re.I), "has an address that cannot be looked up"),
+    (pattern(r"address lookup|could not resolve|getaddrinfo", re.I), "has an address that cannot be looked up"),
 )
 # noise that `-v` adds
-CHATTER = re.compile(r"IANA PEN|HPM\.x|VSO Capabilities|Discovered IPMB|Invalid completion code received")
+CHATTER = pattern(r"IANA PEN|HPM\.x|VSO Capabilities|Discovered IPMB|Invalid completion code received")
 
 
 class Listing(NamedTuple):

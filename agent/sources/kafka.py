@@ -7,6 +7,7 @@ import re
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from agent.host import CannotTell, Host, NotApplicable, Process, shared
+from agent.patterns import pattern
 from agent.sources import mount_table
 
 # java … kafka.Kafka /etc/kafka/server.properties; Confluent's packages start a class of their own
@@ -27,9 +28,9 @@ LAUNCHERS = ("sudo", "su", "runuser", "timeout", "strace", "nohup", "setsid", "t
 REMEMBER_DAYS = 7
 
 # advertised as `listeners=SASL_SSL://kafka-a01:9093`, `clientPort=2181`, `server.1=zk1:2888:3888;0.0.0.0:2181`
-PORT = re.compile(r":(\d{1,5})\s*$")
+PORT = pattern(r":(\d{1,5})\s*$")
 # log.dirs=/kafka/d1   log.dirs : /kafka/d1   log.dirs /kafka/d1
-PROPERTY = re.compile(r"([^\s=:#!][^\s=:]*)(?:\s*[=:]\s*|\s+|$)(.*)")
+PROPERTY = pattern(r"([^\s=:#!][^\s=:]*)(?:\s*[=:]\s*|\s+|$)(.*)")
 KAFKA_DEFAULT_LOG_DIR = "/tmp/kafka-logs"  # noqa: S108  Kafka's own default
 
 

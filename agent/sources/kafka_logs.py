@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import List, NamedTuple, Sequence
 
 from agent.host import CannotTell, Host, Missing
+from agent.patterns import pattern
 from agent.sources import kafka, oom_lines, systemd
 
 # java -Dkafka.logs.dir=/var/log/kafka … and for ZooKeeper -Dzookeeper.log.dir=/var/log/zookeeper
-LOG_FOLDER = re.compile(r"-D(?:kafka\.logs|zookeeper\.log)\.dir=(/.*)")
+LOG_FOLDER = pattern(r"-D(?:kafka\.logs|zookeeper\.log)\.dir=(/.*)")
 NAMES = {
     "broker": ("server.log", "kafka.err", "kafkaServer.out", "kafka.log"),
     "controller": ("server.log", "controller.log", "kafka.err", "kafkaServer.out"),

@@ -10,6 +10,7 @@ import re
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Pattern, Sequence, Tuple
 
 from agent.host import Host, shared
+from agent.patterns import pattern
 from agent.state import Incident
 
 KERNEL_FACILITY = 0
@@ -20,7 +21,7 @@ SAME_EVENT_S = 60.0
 # 3,1042,5140900,-;blk_update_request: I/O error, dev sdb, sector 0
 # 6,339,5140900;NET: Registered protocol family 10        (before Linux 3.7: no flags)
 # 4,2201,981234567,-,caller=T714;EXT4-fs warning …         (with CONFIG_PRINTK_CALLER)
-RECORD = re.compile(r"(\d{1,10}),(\d{1,20}),(\d{1,20})(?:,[^;\n]*)?;", re.ASCII)
+RECORD = pattern(r"(\d{1,10}),(\d{1,20}),(\d{1,20})(?:,[^;\n]*)?;", re.ASCII)
 # \x0a, \x5c: bytes that the kernel does not print as they are
 ESCAPE = re.compile(rb"\\x([0-9a-f]{2})")
 

@@ -11,6 +11,7 @@ import bisect
 import re
 from typing import Dict, List, Mapping, NamedTuple, Pattern, Sequence, Tuple
 
+from agent.patterns import pattern
 from agent.sources.kernel_log import Record, Sighting
 
 CORRECTED = "corrected error"
@@ -35,7 +36,7 @@ class MemoryForm(NamedTuple):
 
 
 def _form(kind: str, expression: str, vague: int) -> MemoryForm:
-    return MemoryForm(kind, re.compile(expression, re.ASCII), vague)
+    return MemoryForm(kind, pattern(expression, re.ASCII), vague)
 
 
 MCE = r"(?:mce: )?\[Hardware Error\]: "
@@ -100,19 +101,19 @@ FORMS: Sequence[MemoryForm] = (
 )
 
 # {1}[Hardware Error]: event severity: corrected
-CPER = re.compile(r"\{(\d+)\}\[Hardware Error\]:\s*(.*)", re.ASCII)
+CPER = pattern(r"\{(\d+)\}\[Hardware Error\]:\s*(.*)", re.ASCII)
 # event severity: recoverable
 # severity: 2, corrected          (RHEL 6)
-SEVERITY = re.compile(r"(?:event )?severity: (?:\d+, )?(\w+)", re.ASCII)
+SEVERITY = pattern(r"(?:event )?severity: (?:\d+, )?(\w+)", re.ASCII)
 # section_type: memory error
-SECTION = re.compile(r"section_type: (.+)")
+SECTION = pattern(r"section_type: (.+)")
 # fru_text: A1   /   fru_id: 00000000-0000-0000-0000-000000000000, fru_text: DIMM ??
-FRU = re.compile(r"(?:fru_id: \S+ )?fru_text: (\S.{0,60})")
+FRU = pattern(r"(?:fru_id: \S+ )?fru_text: (\S.{0,60})")
 # DIMM location: CPU 1 DIMM A2    /    DIMM location: not present. DMI handle: 0x0000
-LOCATION = re.compile(r"DIMM location: (?!not present)(\S.{0,60}?)\s*$")
+LOCATION = pattern(r"DIMM location: (?!not present)(\S.{0,60}?)\s*$")
 # node:0 card:3 module:1 rank:0 bank:2 device:0 row:1234 column:56
 # node: 0 card: 3 module: 1
-NODE = re.compile(r"(node: ?\d+)(?: (card: ?\d+))?(?: (module: ?\d+))?", re.ASCII)
+NODE = pattern(r"(node: ?\d+)(?: (card: ?\d+))?(?: (module: ?\d+))?", re.ASCII)
 
 # Intel SDM vol. 3B 15.9.2: 000F 0000 1MMM CCCC is an error of a memory controller; bit 61 says it is uncorrected.
 UNCORRECTED_BIT = 1 << 61

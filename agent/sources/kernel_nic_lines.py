@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Sequence
 
+from agent.patterns import pattern
 from agent.sources.kernel_log import LineForm
 
 RESET = "reset"
@@ -30,7 +31,7 @@ def _head(drivers: str) -> str:
 
 
 def _form(kind: str, expression: str, each: bool = True) -> LineForm:
-    return LineForm(kind, re.compile(expression, re.ASCII), each)
+    return LineForm(kind, pattern(expression, re.ASCII), each)
 
 
 ANY = r"[a-z][\w-]*"

@@ -6,12 +6,13 @@ import re
 from typing import Dict, List, Optional, Tuple
 
 from agent.host import CannotTell, Host, Missing, shared
+from agent.patterns import pattern
 from agent.sources import block_devices, mdstat
 from agent.sources import raid_arrays as raid
 from agent.sources.raid_arrays import Array, Member
 
 # sync_completed: 74086784 / 585890304
-COMPLETED = re.compile(r"(\d{1,19}) / (\d{1,19})")
+COMPLETED = pattern(r"(\d{1,19}) / (\d{1,19})")
 
 IDLE = ("idle", "frozen", "none", "")
 

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from typing import Dict, List, NamedTuple, Tuple
 
+from agent.patterns import pattern
 from agent.sources import raid_arrays as raid
 from agent.sources.raid_arrays import Array, Member
 
 # md0 : active raid10 sdd1[3] sdc1[2](F) sdb1[1] sda1[0]
 # md1 : active (auto-read-only) raid1 sdf1[1](W) sde1[0]
 # md127 : inactive sdb[1](S) sda[0](S)
-ROW = re.compile(r"(md\S*) : (\w+)((?: \([\w-]+\))*)(.*)")
+ROW = pattern(r"(md\S*) : (\w+)((?: \([\w-]+\))*)(.*)")
 # sdc1[2](F)
-MEMBER = re.compile(r"([\w!/.-]+)\[(\d{1,9})\]((?:\(\w\))*)")
+MEMBER = pattern(r"([\w!/.-]+)\[(\d{1,9})\]((?:\(\w\))*)")
 #       7813772288 blocks super 1.2 512K chunks 2 near-copies [4/3] [UU_U]
-COUNTS = re.compile(r"\[(\d{1,9})/(\d{1,9})\] \[([U_]+)\]")
-COPIES = re.compile(r"(\d{1,3}) (near|far|offset)-copies")
+COUNTS = pattern(r"\[(\d{1,9})/(\d{1,9})\] \[([U_]+)\]")
+COPIES = pattern(r"(\d{1,3}) (near|far|offset)-copies")
 #       [==>..................]  recovery = 12.6% (37043392/292945152) finish=127.5min speed=33440K/sec
-PROGRESS = re.compile(
+PROGRESS = pattern(
     r"(recovery|resync|check|repair|reshape) *= *(\d{1,3}(?:\.\d+)?)%(?:.*?finish=(\d{1,9}(?:\.\d+)?)min)?"
 )
 #         resync=DELAYED
-WAITING = re.compile(r"(recovery|resync|check|repair|reshape)=(DELAYED|PENDING|REMOTE)")
+WAITING = pattern(r"(recovery|resync|check|repair|reshape)=(DELAYED|PENDING|REMOTE)")
 
 NOT_RUNNING = {
     "inactive": "it is assembled but not running",

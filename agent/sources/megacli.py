@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from typing import Dict, List, NamedTuple, Tuple
 
 from agent.host import CannotTell
+from agent.patterns import pattern
 from agent.sources import raid_arrays as raid
 from agent.sources.megaraid_words import DISK_STATES, VIRTUAL_STATES
 from agent.sources.raid_arrays import Array, Controller, Member
 
 # Adapter #0
-ADAPTER = re.compile(r"Adapter #(\d{1,3})")
+ADAPTER = pattern(r"Adapter #(\d{1,3})")
 # Virtual Drive: 0 (Target Id: 0)    older: Virtual Disk: 0 (Target Id:0)
-VIRTUAL = re.compile(r"(?:CacheCade )?Virtual (?:Drive|Disk): (\d{1,4})")
+VIRTUAL = pattern(r"(?:CacheCade )?Virtual (?:Drive|Disk): (\d{1,4})")
 # PD: 0 Information
-DISK = re.compile(r"PD: (\d{1,4}) Information")
+DISK = pattern(r"PD: (\d{1,4}) Information")
 # Span: 0 - Number of PDs: 8
-SPAN = re.compile(r"Span: (\d{1,3}) - Number of PDs: (\d{1,4})")
+SPAN = pattern(r"Span: (\d{1,3}) - Number of PDs: (\d{1,4})")
 # Firmware state: Online, Spun Up
-PAIR = re.compile(r"([\w./ '()-]+?) *: ?(.*)")
+PAIR = pattern(r"([\w./ '()-]+?) *: ?(.*)")
 # Primary-1, Secondary-3, RAID Level Qualifier-0
-LEVEL = re.compile(r"Primary-(\d), Secondary-(\d)")
+LEVEL = pattern(r"Primary-(\d), Secondary-(\d)")
 
 
 class _Part(NamedTuple):

@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from typing import Dict, List, NamedTuple, Optional
 
+from agent.patterns import pattern
+
 # Out of memory: Killed process 4242 (java) total-vm:33554432kB, anon-rss:31457280kB, …  (RHEL 7: "(java), UID 993, …")
-KILLED = re.compile(r"Killed process (\d{1,10}) \((.{1,64}?)\),? (?:UID|total-vm)", re.ASCII)
+KILLED = pattern(r"Killed process (\d{1,10}) \((.{1,64}?)\),? (?:UID|total-vm)", re.ASCII)
 
 # java.lang.OutOfMemoryError: Java heap space    Terminating due to java.lang.OutOfMemoryError: Map failed
-JAVA_ERROR = re.compile(r"java\.lang\.OutOfMemoryError(?:: ?[\w '(),.:-]{0,60})?", re.ASCII)
+JAVA_ERROR = pattern(r"java\.lang\.OutOfMemoryError(?:: ?[\w '(),.:-]{0,60})?", re.ASCII)
 
 # [2026-11-18 10:47:22,123] ERROR …    2026-11-18 10:47:22,123 [myid:1] - ERROR …    in the machine's own time zone
-STAMP = re.compile(r"\[?(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)[,.]\d", re.ASCII)
+STAMP = pattern(r"\[?(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)[,.]\d", re.ASCII)
 # 1795000000.123456 kafka-a01 java[4242]: …, as journalctl --output=short-unix
-UNIX_STAMP = re.compile(r"(\d{9,11})\.\d{6} ", re.ASCII)
+UNIX_STAMP = pattern(r"(\d{9,11})\.\d{6} ", re.ASCII)
 # +0100, as `date +%z`
-ZONE = re.compile(r"([+-])(\d\d)(\d\d)", re.ASCII)
+ZONE = pattern(r"([+-])(\d\d)(\d\d)", re.ASCII)
 
 
 class Killed(NamedTuple):

@@ -5,22 +5,23 @@ from __future__ import annotations
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from agent.patterns import pattern
 from agent.sources import ipmi_sensors
 from agent.sources.ipmi_sensors import Sensor
 
 # What an event text says of a power supply: kind of fault -> ipmitool's and FreeIPMI's words for it
 FAULTS = (
-    ("failed", re.compile(r"^(?:power supply )?failure detected", re.I)),
-    ("ac_lost", re.compile(r"(?<!or )(?:AC|input) lost(?! or)", re.I)),
-    ("ac_lost_or_out_of_range", re.compile(r"lost or out-of-range", re.I)),
-    ("ac_out_of_range", re.compile(r"out-of-range, but present", re.I)),
-    ("predicted", re.compile(r"predictive failure(?! deasserted)", re.I)),
-    ("config_error", re.compile(r"^config(?:uration)? error", re.I)),
+    ("failed", pattern(r"^(?:power supply )?failure detected", re.I)),
+    ("ac_lost", pattern(r"(?<!or )(?:AC|input) lost(?! or)", re.I)),
+    ("ac_lost_or_out_of_range", pattern(r"lost or out-of-range", re.I)),
+    ("ac_out_of_range", pattern(r"out-of-range, but present", re.I)),
+    ("predicted", pattern(r"predictive failure(?! deasserted)", re.I)),
+    ("config_error", pattern(r"^config(?:uration)? error", re.I)),
 )
-PRESENT = re.compile(r"^(?:presence detected|device present|present)$", re.I)
-ABSENT = re.compile(r"^(?:device absent|absent)$", re.I)
+PRESENT = pattern(r"^(?:presence detected|device present|present)$", re.I)
+ABSENT = pattern(r"^(?:device absent|absent)$", re.I)
 # PS1 Status / PSU2_STATUS / PS 1 Presence / Power Supply 1 / Status / PSU1_PWR_STATUS, but not PSU1 Temp or PS1 Input
-STATUS_NAME = re.compile(
+STATUS_NAME = pattern(
     r"^(?:status|(?:ps|psu|(?:power|pwr)[ _]?supply)?[ _#-]?\d{0,2}[ _-]*(?:stat(?:us|e)?|presen(?:ce|t)|prsnt)?)$",
     re.I,
 )
@@ -66,7 +67,7 @@ def power_supplies(sensors: Sequence[Sensor]) -> List[PowerSupply]:
 
 def redundancy(sensors: Sequence[Sensor]) -> List[Sensor]:
     """The sensors that say whether there is a power supply to spare."""
-    power = re.compile(r"\b(?:ps|psu|pwr|power)(?![a-z])", re.I)
+    power = pattern(r"\b(?:ps|psu|pwr|power)(?![a-z])", re.I)
     return [
         sensor
         for sensor in sensors

@@ -11,6 +11,7 @@ import re
 from typing import Any, Dict, List, Optional, Tuple
 
 from agent.host import Answer
+from agent.patterns import pattern
 from agent.sources.smart_report import (
     LIKELY_LIMIT_CELSIUS,
     NVME_TOO_HOT,
@@ -30,13 +31,13 @@ from agent.sources.smart_report import (
 FLAGS = "POSRCK"  # bit 0 is P
 
 # "  5 Reallocated_Sector_Ct   PO--CK   100   100   010    -    0"  (smartctl -x)
-SHORT_ROW = re.compile(r"^\s*(\d+) (\S+)\s+([A-Z-]{6})\s+(\d+|---)\s+(\d+|---)\s+(\d+|---)\s+(\S+)\s+(\S.*)$")
+SHORT_ROW = pattern(r"^\s*(\d+) (\S+)\s+([A-Z-]{6})\s+(\d+|---)\s+(\d+|---)\s+(\d+|---)\s+(\S+)\s+(\S.*)$")
 # "  5 Reallocated_Sector_Ct   0x0033   ---   ---   010    Pre-fail  Always       -       0"  (smartctl -a)
-LONG_ROW = re.compile(r"^(\s*\d+ \S+\s+0x[0-9a-f]{4}\s+)(\d+|---)(\s+)(\d+|---)(\s+\S.*)$")
+LONG_ROW = pattern(r"^(\s*\d+ \S+\s+0x[0-9a-f]{4}\s+)(\d+|---)(\s+)(\d+|---)(\s+\S.*)$")
 # "0x05  0x058  1              60  ---  Specified Maximum Operating Temperature"
-STATISTIC = re.compile(r"^0x[0-9a-f]{2}\s+0x[0-9a-f]{3}\s+\d\s+(\d+)\s+\S+\s+(\S.*)$")
+STATISTIC = pattern(r"^0x[0-9a-f]{2}\s+0x[0-9a-f]{3}\s+\d\s+(\d+)\s+\S+\s+(\S.*)$")
 # "SMART overall-health self-assessment test result: PASSED"   "SMART Health Status: OK"
-HEALTH = re.compile(r"^SMART (?:overall-health self-assessment test result|Health Status): *(.*)$")
+HEALTH = pattern(r"^SMART (?:overall-health self-assessment test result|Health Status): *(.*)$")
 
 
 def read(answer: Answer) -> Facts:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import Callable, Dict, List, NamedTuple, Tuple
 
 from agent.host import Answer, CannotTell, Host, Missing, ToolMissing, shared
+from agent.patterns import pattern
 from agent.sources import arcconf, megacli, raid_arrays, ssacli, storcli
 from agent.sources.raid_arrays import Array, Controller, Member
 
 TOOL_DEADLINE_S = 20.0
 DELL = "0x1028"
-PCI_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+PCI_ADDRESS = pattern(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 # /sys/devices/pci0000:00/…/host0/target0:2:1/0:2:1:0
-SCSI_ADDRESS = re.compile(r"/(\d{1,4}):([23]):(\d{1,4}):\d{1,4}$")
+SCSI_ADDRESS = pattern(r"/(\d{1,4}):([23]):(\d{1,4}):\d{1,4}$")
 
 STORCLI = ("storcli64", "storcli", "/opt/MegaRAID/storcli/storcli64")
 PERCCLI = ("perccli64", "perccli", "/opt/MegaRAID/perccli/perccli64")

@@ -7,22 +7,23 @@ import re
 from typing import List, NamedTuple, Optional
 
 from agent.host import CannotTell
+from agent.patterns import pattern
 from agent.sources import ipmitool
 
 #    1 |  Pre-Init  |0000001554| Power Supply #0x01 | Failure detected | Asserted
 #  532 | 08/14/2023 | 11:25:39 | Power Supply #0x3c | Power Supply AC lost | Asserted
 #   3a | 12/14/22 | 23:09:44 CET | Memory #0x88 | Correctable ECC (CPU0_G1) | Asserted
 #   18 | 01/27/2015 | 11:41:08 | Memory | Correctable ECC | Asserted | CPU 0 DIMM 8
-ROW = re.compile(r"\s*([0-9a-f]{1,8})\s*\|([^|]{1,40})\|([^|]{1,40})\|([^|]{1,100})\|(.*)$", re.I)
-DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{2}|\d{4})$")
-CLOCK = re.compile(r"(\d{1,2}):(\d{2}):(\d{2})(?: ([AP])M)?\b")
-DIRECTION = re.compile(r"\|\s*(Asserted|Deasserted)\b", re.I)
-SENSOR_NUMBER = re.compile(r"#0x([0-9a-f]{2})$", re.I)
+ROW = pattern(r"\s*([0-9a-f]{1,8})\s*\|([^|]{1,40})\|([^|]{1,40})\|([^|]{1,100})\|(.*)$", re.I)
+DATE = pattern(r"(\d{1,2})/(\d{1,2})/(\d{2}|\d{4})$")
+CLOCK = pattern(r"(\d{1,2}):(\d{2}):(\d{2})(?: ([AP])M)?\b")
+DIRECTION = pattern(r"\|\s*(Asserted|Deasserted)\b", re.I)
+SENSOR_NUMBER = pattern(r"#0x([0-9a-f]{2})$", re.I)
 
 # Memory #0x02 | Uncorrectable ECC (UnCorrectable ECC |  DIMMD7) / … | CPU 0 DIMM 8 / CPU1_DIMM_A1 / P1-DIMMA2
-DIMM = re.compile(r"((?:(?:CPU|P|BANK)[ _]?\d{1,2}[ _-]?)?DIMM[ _#-]?\w{1,8})", re.I)
+DIMM = pattern(r"((?:(?:CPU|P|BANK)[ _]?\d{1,2}[ _-]?)?DIMM[ _#-]?\w{1,8})", re.I)
 # Correctable ECC (CPU0_G1)
-IN_BRACKETS = re.compile(r"\((?:[^()|]*\|)?\s*([\w .#-]{2,30}?)\s*\)")
+IN_BRACKETS = pattern(r"\((?:[^()|]*\|)?\s*([\w .#-]{2,30}?)\s*\)")
 
 # The types that a record's third column begins with, as far as they matter here
 TYPES = ("Power Supply", "Power Unit", "Memory", "Fan", "Temperature", "Cooling Device", "Event Logging Disabled")

@@ -15,6 +15,7 @@ import re
 from typing import Container, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from agent.host import CannotTell, Disk, Host, NotApplicable, Stuck, shared, together
+from agent.patterns import pattern
 from agent.sources import smartctl
 from agent.sources.smart_report import Facts
 from agent.sources.smartctl import RAID_VOLUME, SMARTCTL_DEADLINE_S
@@ -28,13 +29,13 @@ FIRST_VOLUME_CHANNEL = 2
 HASTE_S = 3.0
 
 # "3:0:8:0", the last part of where /sys/block/sda/device points
-ADDRESS = re.compile(r"(\d+):(\d+):(\d+):\d+$")
-NVME_NAMESPACE = re.compile(r"^(nvme\d+)n\d+$")
-NVME_PATH = re.compile(r"^nvme\d+c\d+n\d+$")
+ADDRESS = pattern(r"(\d+):(\d+):(\d+):\d+$")
+NVME_NAMESPACE = pattern(r"^(nvme\d+)n\d+$")
+NVME_PATH = pattern(r"^nvme\d+c\d+n\d+$")
 
 NO_SMART_BY_NAME = (
-    (re.compile(r"^x?vd[a-z]+$"), "no SMART behind a virtual disk"),
-    (re.compile(r"^(mmcblk|pmem|fd|nbd|rbd|zd|drbd)\d"), "this kind of disk has no SMART"),
+    (pattern(r"^x?vd[a-z]+$"), "no SMART behind a virtual disk"),
+    (pattern(r"^(mmcblk|pmem|fd|nbd|rbd|zd|drbd)\d"), "this kind of disk has no SMART"),
 )
 
 
@@ -75,7 +76,7 @@ def _seen(disk: Disk, address: Optional[Tuple[int, int, int]]) -> Member:
 
 
 def _skip(disk: Disk, address: Optional[Tuple[int, int, int]]) -> str:
-    by_name = next((why for pattern, why in NO_SMART_BY_NAME if pattern.match(disk.name)), "")
+    by_name = next((why for named, why in NO_SMART_BY_NAME if named.match(disk.name)), "")
     if by_name:
         return f"{by_name}: {disk.path}"
     if disk.bus == "usb":

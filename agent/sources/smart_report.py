@@ -10,6 +10,7 @@ import re
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from agent.host import CannotTell
+from agent.patterns import pattern
 
 
 class Facts(NamedTuple):
@@ -171,7 +172,7 @@ def text(given: Any) -> str:
 
 def maker(model: str) -> str:
     """Who made it, from the model's name; empty where the name does not say."""
-    return next((name for pattern, name in MAKERS if re.match(pattern, model.upper())), "")
+    return next((name for begins, name in MAKERS if re.match(begins, model.upper())), "")
 
 
 def with_attributes(facts: Facts, rows: Sequence[Attribute]) -> Facts:
@@ -220,7 +221,7 @@ def _wear(rows: Sequence[Attribute]) -> Optional[int]:
 
 # What failed tests are called: "Completed: read failure", "Fatal or unknown error", "Completed, segment failed",
 # "Failed in first segment", "Unknown error, incomplete", "Completed: handling damage??"
-FAILED_TEST = re.compile(r"fail|fatal|damage|unknown error", re.IGNORECASE)
+FAILED_TEST = pattern(r"fail|fatal|damage|unknown error", re.IGNORECASE)
 
 
 def with_self_tests(facts: Facts, tests: Sequence[SelfTest]) -> Facts:

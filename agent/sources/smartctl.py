@@ -11,6 +11,7 @@ import re
 from typing import Any, Dict, NamedTuple, Optional, Set, Tuple
 
 from agent.host import Answer, CannotTell, Host, NoPermission, NotApplicable, shared
+from agent.patterns import pattern
 from agent.sources import block_devices
 from agent.sources.smart_json import parse_json
 from agent.sources.smart_report import BadReport, Facts
@@ -25,15 +26,15 @@ REPORT = ("-a", "-n", "standby", "-l", "scttempsts", "-l", "devstat")
 CANNOT_READ = 1 | 2  # bits of the exit status: bad command line; open failed or asleep
 
 # Disks without hardware of their own, by model: hypervisors, and the volumes of RAID cards.
-VIRTUAL = re.compile(r"QEMU|VBOX|VMware|Virtual|PersistentDisk|Elastic Block Store", re.IGNORECASE)
-RAID_VOLUME = re.compile(r"PERC|MegaRAID|\bMR\d{4}|LOGICAL VOLUME|ServeRAID|RAID", re.IGNORECASE)
+VIRTUAL = pattern(r"QEMU|VBOX|VMware|Virtual|PersistentDisk|Elastic Block Store", re.IGNORECASE)
+RAID_VOLUME = pattern(r"PERC|MegaRAID|\bMR\d{4}|LOGICAL VOLUME|ServeRAID|RAID", re.IGNORECASE)
 
 # "/dev/bus/0 -d megaraid,8 # /dev/bus/0 [megaraid_disk_08], SCSI device"
-SCAN_ROW = re.compile(r"^(/dev/\S+) -d (\S+) #")
+SCAN_ROW = pattern(r"^(/dev/\S+) -d (\S+) #")
 # "smartctl 6.6 2017-11-05 r4594 [x86_64-linux-4.19.0-21-amd64] (local build)"
-BANNER = re.compile(r"^smartctl (\d+)\.\d+ ", re.MULTILINE)
+BANNER = pattern(r"^smartctl (\d+)\.\d+ ", re.MULTILINE)
 # What is not worth repeating of smartctl's words: banner, headings, blank lines
-NO_WORDS = re.compile(r"^(smartctl \d|Copyright|===|\s*$|Use smartctl -h)")
+NO_WORDS = pattern(r"^(smartctl \d|Copyright|===|\s*$|Use smartctl -h)")
 
 
 class Scan(NamedTuple):

@@ -6,10 +6,11 @@ import re
 from typing import FrozenSet, Set
 
 from agent.host import CannotTell, Host, Missing, shared
+from agent.patterns import pattern
 
 #    0: 0100007F:2384 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0  0 1472 1 0000000055c80193 100 0 0 10 0
 # 0A is LISTEN; addresses are 8 hexadecimal digits, or 32 for IPv6
-LISTENING = re.compile(r"\s*\d+:\s+[0-9A-F]{8,32}:([0-9A-F]{4})\s+[0-9A-F]{8,32}:0000\s+0A\s", re.ASCII)
+LISTENING = pattern(r"\s*\d+:\s+[0-9A-F]{8,32}:([0-9A-F]{4})\s+[0-9A-F]{8,32}:0000\s+0A\s", re.ASCII)
 
 
 @shared

@@ -6,29 +6,30 @@ import re
 from typing import Dict, List, NamedTuple, Tuple
 
 from agent.host import CannotTell
+from agent.patterns import pattern
 from agent.sources import raid_arrays as raid
 from agent.sources.raid_arrays import Array, Controller, Member
 
 # Smart Array P410i in Slot 0 (Embedded)        /  HPE Smart HBA H240 in Slot 1  (HBA Mode)  (sn: PD...)
-CONTROLLER = re.compile(r"(\S.*?) in Slot (\w+)\b")
+CONTROLLER = pattern(r"(\S.*?) in Slot (\w+)\b")
 #    Array: A      /   array A (SAS, Unused Space: 0  MB)     /   Array A
-ARRAY = re.compile(r"\s+[Aa]rray:? ([A-Z]{1,2})\b")
+ARRAY = pattern(r"\s+[Aa]rray:? ([A-Z]{1,2})\b")
 #       Logical Drive: 1
-LOGICAL = re.compile(r"\s+Logical Drive: (\d{1,4})$")
+LOGICAL = pattern(r"\s+Logical Drive: (\d{1,4})$")
 #       logicaldrive 1 (1.8 TB, RAID 1+0, Recovering, 26% complete)
-LOGICAL_SHORT = re.compile(r"\s+logicaldrive (\d{1,4}) \((.*)\)$")
+LOGICAL_SHORT = pattern(r"\s+logicaldrive (\d{1,4}) \((.*)\)$")
 #       physicaldrive 1I:1:1 (port 1I:box 1:bay 1, SATA, 1 TB, OK, spare)
-DRIVE_SHORT = re.compile(r"\s+physicaldrive (\S+) \((.*)\)$")
+DRIVE_SHORT = pattern(r"\s+physicaldrive (\S+) \((.*)\)$")
 #       physicaldrive 1I:1:1
-DRIVE = re.compile(r"\s+physicaldrive (\S+)$")
+DRIVE = pattern(r"\s+physicaldrive (\S+)$")
 #    Internal Drive Cage at Port 1I, Box 1, OK
-ENCLOSURE = re.compile(r"\s+(\S.*? at Port \w+, Box \w+), (.*)$")
+ENCLOSURE = pattern(r"\s+(\S.*? at Port \w+, Box \w+), (.*)$")
 #          Mirror Group 1:
-MIRROR = re.compile(r"\s+Mirror Group \d{1,3}:$")
+MIRROR = pattern(r"\s+Mirror Group \d{1,3}:$")
 #          Fault Tolerance: 1+0
-PAIR = re.compile(r"\s+([\w/()' .-]+?): *(.*)$")
-PERCENT = re.compile(r"(\d{1,3}(?:\.\d+)?)% complete")
-UNASSIGNED = re.compile(r"\s+(?:Unassigned|unassigned|HBA Drives)$")
+PAIR = pattern(r"\s+([\w/()' .-]+?): *(.*)$")
+PERCENT = pattern(r"(\d{1,3}(?:\.\d+)?)% complete")
+UNASSIGNED = pattern(r"\s+(?:Unassigned|unassigned|HBA Drives)$")
 
 LOGICAL_STATES = (
     ("interim recovery", raid.DEGRADED),

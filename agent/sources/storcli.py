@@ -9,6 +9,7 @@ import re
 from typing import Any, Dict, List, Mapping, Match, NamedTuple, Tuple
 
 from agent.host import CannotTell
+from agent.patterns import pattern
 from agent.sources import raid_arrays as raid
 from agent.sources.megaraid_words import DISK_STATES, VIRTUAL_STATES
 from agent.sources.raid_arrays import Array, Controller, Member
@@ -24,7 +25,7 @@ BBU_BITS_AT_REST = 0x20
 WORST_LAST = (raid.OPTIMAL, raid.REBUILDING, raid.UNKNOWN, raid.DEGRADED, raid.FAILED)
 
 # Drive-ID /c0/e252/s1      section: Drive /c0/e252/s1 State
-DRIVE = re.compile(r"/c(\d{1,3})(?:/e(\d{1,4}))?/s(\d{1,4})\b")
+DRIVE = pattern(r"/c(\d{1,3})(?:/e(\d{1,4}))?/s(\d{1,4})\b")
 
 
 class Rebuild(NamedTuple):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Dict, List, Optional
 
-SIZE = re.compile(r"(\d[\d.]*) ([KMGTP]?B)\b")
+from agent.patterns import pattern
+
+SIZE = pattern(r"(\d[\d.]*) ([KMGTP]?B)\b")
 # /c0/v0 :   VD LIST :   Cachevault_Info :
-SECTION = re.compile(r"(\S.*?) :\s*$")
-PAIR = re.compile(r"([^=|]+?) = ?(.*)")
+SECTION = pattern(r"(\S.*?) :\s*$")
+PAIR = pattern(r"([^=|]+?) = ?(.*)")
 FREE_TEXT = ("Name", "Model", "ProdID", "VendorSpecific", "Product Name")
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import List, NamedTuple
 
 from agent.host import CannotTell, Host
+from agent.patterns import pattern
 
 # 0::/system.slice/kafka.service    1:name=systemd:/system.slice/system-kafka.slice/kafka@1.service
-CGROUP = re.compile(r"(?:0:|\d+:name=systemd):(/\S*)")
+CGROUP = pattern(r"(?:0:|\d+:name=systemd):(/\S*)")
 PROPERTIES = "Id,LoadState,ActiveState,SubState,Result,NRestarts"
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Dict, List, NamedTuple, Optional
 
 from agent.host import CannotTell, Host, Process, ToolMissing
+from agent.patterns import pattern
 
 # Process name -> the daemon it belongs to. phc2sys carries a PTP card's time into the kernel's clock.
 DAEMONS = {
@@ -20,9 +20,9 @@ DAEMONS = {
 # System time of `ntpq -c rv`, in seconds since 1900: reftime=e6d2ecb6.2f1a9fbe
 NTP_TO_UNIX_S = 2208988800
 # version="ntpd 4.2.8p15@1.3728-o", leap=00, stratum=3, refid=192.0.2.1, offset=-0.045,
-NTPQ_VARIABLE = re.compile(r'(\w+)=("[^"]*"|[^,\s]*)')
+NTPQ_VARIABLE = pattern(r'(\w+)=("[^"]*"|[^,\s]*)')
 #        Offset: -1.234ms    or: +1min 2.5s
-TIME_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s|min|h|d)\b")
+TIME_SPAN = pattern(r"(\d+(?:\.\d+)?)\s*(us|ms|s|min|h|d)\b")
 UNIT_MS = {"us": 0.001, "ms": 1.0, "s": 1e3, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
 
 
@@ -115,7 +115,8 @@ def parse_timesync_status(text: str) -> Tracking:
 
     An offset of the first packet was set right at once; so it is not said.
     """
-    rows = dict(row.strip().split(": ", 1) for row in text.splitlines() if ": " in row)
+    pairs = (row.strip().partition(": ") for row in text.splitlines())
+    rows = {name: value for name, separator, value in pairs if separator}
     if "Server" not in rows and "Packet count" not in rows:
         raise CannotTell(f"timedatectl printed no server and no packet count but {' '.join(text.split())[:60]!r}")
     packets = rows.get("Packet count", "0").strip()

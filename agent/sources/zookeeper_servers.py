@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import List, Mapping, NamedTuple, Optional, Tuple
 
 from agent.host import CannotTell, Disk, Host, Missing, NotApplicable, shared
+from agent.patterns import pattern
 from agent.sources import block_devices, kafka, mount_table
 
 DEFAULT_PORT = 2181
@@ -14,7 +14,7 @@ VIRTUAL_MODELS = ("perc", "megaraid", "mr9", "avago", "lsi", "raid", "logical", 
 
 #   |-- 10.0.0.5
 #      /32 host LOCAL
-LOCAL_ADDRESS = re.compile(r"\|-- (\d{1,3}(?:\.\d{1,3}){3})\n\s+/32 host LOCAL")
+LOCAL_ADDRESS = pattern(r"\|-- (\d{1,3}(?:\.\d{1,3}){3})\n\s+/32 host LOCAL")
 
 
 class Server(NamedTuple):

@@ -6,11 +6,11 @@ Each word is a connection of its own and counts against maxClientCnxns like any 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from typing import Dict, Mapping, NamedTuple, Optional, Tuple
 
 from agent.host import CannotTell, Host
+from agent.patterns import pattern
 from agent.sources.zookeeper_servers import Server, number
 
 # What zoo.cfg must say so that the agent may ask.
@@ -24,16 +24,16 @@ REFUSAL = "is not executed because it is not in the whitelist"
 # This ZooKeeper instance is not currently serving requests
 IDLE = "is not currently serving requests"
 # A TLS alert or handshake record, decoded as text.
-TLS_RECORD = re.compile("[\x15\x16]\x03")
+TLS_RECORD = pattern("[\x15\x16]\x03")
 
 # Latency min/avg/max: 0/0.4/27      (3.4 and 3.5 print whole numbers)
-LATENCY = re.compile(r"(?m)^Latency min/avg/max: -?\d{1,18}/(-?\d{1,18}(?:\.\d{1,18})?)/(-?\d{1,18})[ \r]?$")
+LATENCY = pattern(r"(?m)^Latency min/avg/max: -?\d{1,18}/(-?\d{1,18}(?:\.\d{1,18})?)/(-?\d{1,18})[ \r]?$")
 # Connections: 12   /   Outstanding: 0   /   Mode: follower   /   Node count: 5
-FIELD = re.compile(r"(?m)^(Connections|Outstanding|Mode|Node count): (\S{1,32})[ \r]?$")
+FIELD = pattern(r"(?m)^(Connections|Outstanding|Mode|Node count): (\S{1,32})[ \r]?$")
 #  /10.0.0.7:56880[1](queued=0,recved=1,sent=0,sid=0x1000…)
-CONNECTION = re.compile(r"(?m)^[ \t]{0,8}/(\S{1,80}):\d{1,5}\[\d{1,4}\]\(")
+CONNECTION = pattern(r"(?m)^[ \t]{0,8}/(\S{1,80}):\d{1,5}\[\d{1,4}\]\(")
 # zk_avg_latency<TAB>0.0
-MONITOR = re.compile(r"(?m)^(zk_\w{1,80})\t(.{0,200})$")
+MONITOR = pattern(r"(?m)^(zk_\w{1,80})\t(.{0,200})$")
 
 
 class Srvr(NamedTuple):
