@@ -1,4 +1,4 @@
-"""Ansible's inventories as they are: groups, hosts and variables, from `ansible-inventory --list` in JSON or from YAML."""
+"""Ansible's inventories as they are: groups, hosts, variables; JSON of `ansible-inventory --list`, or YAML."""
 
 from __future__ import annotations
 

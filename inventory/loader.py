@@ -1,4 +1,4 @@
-"""Inventory files to the model: read, checked by the schema, put together over all files, levels merged, cross-checked."""
+"""Inventory files to the model: read, checked by the schema, put together over all files, checked as a whole."""
 
 from __future__ import annotations
 

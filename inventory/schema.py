@@ -38,7 +38,7 @@ def _validator() -> Any:
 
 
 def check(root: Node) -> list[Problem]:
-    """Everything that the schema finds wrong. What is wrong is taken out of the tree, so that the rest can be judged."""
+    """Everything that the schema finds wrong; it is taken out of the tree, so that the rest can be judged."""
     problems: list[Problem] = []
     wrong: list[tuple[Any, ...]] = []
     for error in _validator().iter_errors(root.to_plain()):

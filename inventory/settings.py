@@ -1,7 +1,7 @@
 """What is said of one host at several levels, as one set of settings: the most specific level wins, key by key.
 
-A setting is a path, such as ("limits", "smart", "wear_warning"), and what was said of it with its place. Mappings add up
-over the levels; a list replaces all that was said before; `false` takes a mount, an interface or a skip away.
+A setting is a path, such as ("limits", "smart", "wear_warning"), and what was said of it with its place. Mappings add
+up over the levels; a list replaces all that was said before; `false` takes a mount, an interface or a skip away.
 """
 
 from __future__ import annotations
