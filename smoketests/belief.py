@@ -126,8 +126,11 @@ def _identity(host: Host, told: Mapping[str, Any], run_id: str, now: str) -> dic
     return {**ours, **guesses}
 
 
-def reach(host: Host, heard: Heard, told: Report, seconds: float) -> tuple[str, Verdict]:
-    """Whether the report is whole: a word for programs, and the verdict with the reason why not."""
+def reach(host: Host, heard: Heard, told: Report, bad_lines: list[str], seconds: float) -> tuple[str, Verdict]:
+    """Whether the report is whole: a word for programs, and the verdict with the reason why not.
+
+    told: what was read. bad_lines: what was refused of it.
+    """
     for word in heard.words:
         if word.startswith(MARK):
             kind, _, detail = word[len(MARK) :].partition(" ")
@@ -139,13 +142,12 @@ def reach(host: Host, heard: Heard, told: Report, seconds: float) -> tuple[str, 
         return _no_report(heard, told)
     if told.findings[-1]["check"] != "agent":
         return "cut", unknown(f"its report was cut short ({_end(heard)}): {kept}")
-    return _oddities(host, told) or ("answered", ok(f"answered in {seconds:.1f} s"))
+    return _oddities(host, told, bad_lines) or ("answered", ok(f"answered in {seconds:.1f} s"))
 
 
-def _oddities(host: Host, told: Report) -> tuple[str, Verdict] | None:
-    if told.bad_lines:
-        first = told.bad_lines[0]
-        return "schema", unknown(f"{len(told.bad_lines)} lines of its report are no records of ours ({first})")
+def _oddities(host: Host, told: Report, bad_lines: list[str]) -> tuple[str, Verdict] | None:
+    if bad_lines:
+        return "schema", unknown(f"not all lines of its report are records of ours ({bad_lines[0]})")
     if len(told.findings) > MOST_FINDINGS:
         return "too-many", unknown(f"{len(told.findings)} findings from one host: kept the first {MOST_FINDINGS}")
     if {finding["host"] for finding in told.findings} != {host.name}:

@@ -214,5 +214,5 @@ class _Asking:
         """The host's records, as being about itself and nobody else."""
         told = report.read(heard.lines)
         believed, lines = belief.believed(asked.host, told, self._run_id, timestamp(time.time()))
-        kind, verdict = belief.reach(asked.host, heard, told, asked.seconds())
+        kind, verdict = belief.reach(asked.host, heard, told, believed.bad_lines, asked.seconds())
         return HostReport(asked.host, believed, lines, verdict, asked.seconds(), kind)

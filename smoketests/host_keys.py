@@ -177,10 +177,7 @@ class Certificate(NamedTuple):
             raise Unreachable("key-certificate", f"its host certificate is not to be trusted: {problem}")
 
     def _problem(self, names: Sequence[str], now: float) -> str:
-        signer = Message(self.authority).get_text()
-        if not paramiko.PKey.from_type_string(signer, self.authority).verify_ssh_sig(
-            self.signed, Message(self.signature)
-        ):
+        if not self._is_signed():
             return "the authority's signature is wrong"
         if self.kind != HOST_CERTIFICATE or self.critical:
             return "it is not for hosts"
@@ -190,14 +187,27 @@ class Certificate(NamedTuple):
             return f"it is for {', '.join(self.principals)[:100]}"
         return ""
 
+    def _is_signed(self) -> bool:
+        try:
+            signer = paramiko.PKey.from_type_string(Message(self.authority).get_text(), self.authority)
+            return bool(signer.verify_ssh_sig(self.signed, Message(self.signature)))
+        except (paramiko.SSHException, paramiko.pkey.UnknownKeyType, ValueError):
+            return False
+
 
 def _certificate(key: paramiko.PKey) -> Certificate | None:
     """The certificate that came with a host's key."""
     blob: Any = key.public_blob
-    return None if blob is None else parse_certificate(blob.key_blob)
+    if blob is None:
+        return None
+    try:
+        return parse_certificate(blob.key_blob)
+    except (paramiko.SSHException, ValueError) as error:
+        raise Unreachable("key-certificate", f"its host certificate is damaged: {error}") from error
 
 
 def parse_certificate(blob: bytes) -> Certificate:
+    """SSHException or ValueError where it is none."""
     words = Message(blob)
     kind = words.get_text().removesuffix(CERTIFICATE)
     words.get_string()  # a nonce

@@ -16,6 +16,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import psutil
 import pytest
@@ -66,13 +67,13 @@ class Sshd:
         """ssh-ed25519 AAAA…"""
         return " ".join((self.folder / "host_key.pub").read_text().split()[:2])
 
-    def host(self, name: str = "kafka-a01", **fields: object) -> Host:
-        return Host(name, address="127.0.0.1", port=self.port, **fields)  # type: ignore[arg-type]
+    def host(self, name: str = "kafka-a01", **fields: Any) -> Host:
+        return Host(name, address="127.0.0.1", port=self.port, **fields)
 
-    def access(self, **fields: object) -> Access:
-        given = {"deadlines": QUICK, "known_hosts": (str(self.known_hosts),), "key_files": (str(self.key),),
-                 "use_agent": False, "ssh_config": "/dev/null", **fields}  # fmt: skip
-        return Access(**given)  # type: ignore[arg-type]
+    def access(self, **fields: Any) -> Access:
+        given: dict[str, Any] = {"deadlines": QUICK, "use_agent": False, "ssh_config": "/dev/null"}
+        given |= {"known_hosts": (str(self.known_hosts),), "key_files": (str(self.key),)}
+        return Access(**{**given, **fields})
 
     def running(self) -> list[str]:
         """The command lines of all that runs on this host, except sshd's own."""
