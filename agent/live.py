@@ -228,7 +228,7 @@ class LiveHost(Host):
             soft, _hard = process.rlimit(psutil.RLIMIT_NOFILE)
             return ProcessUse(process.num_fds(), soft, self.read(f"/proc/{pid}/maps", 64 << 20).count("\n"))
         except psutil.AccessDenied:
-            raise NoPermission(f"needs root: open files of process {pid}") from None
+            raise NoPermission(f"needs root: open files and memory mappings of process {pid}") from None
         except psutil.NoSuchProcess:
             raise Missing(f"process {pid} ended") from None
 
@@ -245,15 +245,11 @@ class LiveHost(Host):
         return Descriptors(tuple(seen), tuple(hidden))
 
     def disks(self) -> List[Disk]:
-        import pyudev
-
-        devices = pyudev.Context().list_devices(subsystem="block", DEVTYPE="disk")
+        devices = _udev().list_devices(subsystem="block", DEVTYPE="disk")
         return sorted(_disk(self, device.sys_name, dict(device.properties)) for device in devices)
 
     def interfaces(self) -> List[Interface]:
-        import pyudev
-
-        devices = pyudev.Context().list_devices(subsystem="net")
+        devices = _udev().list_devices(subsystem="net")
         return sorted(_interface(self, device.sys_name) for device in devices)
 
     def memory(self) -> Memory:
@@ -305,6 +301,16 @@ class LiveHost(Host):
                     raise explain(error, "/dev/kmsg") from error
         finally:
             os.close(handle)
+
+
+def _udev() -> Any:
+    """udev's database; pyudev loads its C library only now."""
+    import pyudev
+
+    try:
+        return pyudev.Context()
+    except (ImportError, OSError) as error:
+        raise CannotTell(f"devices cannot be listed: {error} (package libudev1, found with ldconfig)") from None
 
 
 def _secret(name: str) -> str:

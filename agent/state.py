@@ -43,6 +43,7 @@ class State:
         self._boot_id = boot_id
         self._now = now
         self._judged: Dict[str, List[str]] = {}
+        self.given = text
         self._before = _checked(json.loads(text)) if text else _empty()
         self._after = json.loads(json.dumps(self._before))
         self._after.update(boot_id=boot_id, at=now)

@@ -121,8 +121,8 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     if not facts.as_root:
         rules.append(unknown("needs root to see which processes listen to file accesses"))
     elif facts.hidden_processes:
-        many = "1 process" if facts.hidden_processes == 1 else f"{facts.hidden_processes} processes"
-        rules.append(unknown(f"even root cannot see whether {many} of this machine listen to file accesses"))
+        many = "1 process listens" if facts.hidden_processes == 1 else f"{facts.hidden_processes} processes listen"
+        rules.append(unknown(f"even root may not see whether {many} to file accesses"))
     return combine(rules, "no antivirus product is installed or running, no program listens to file accesses")
 
 

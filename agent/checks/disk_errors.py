@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
 
-from agent.host import CannotTell, Host
-from agent.sources import block_devices, disk_sightings, incident_history, kernel_log
+from agent.host import CannotTell, Disk, Host
+from agent.sources import block_devices, disk_sightings, incident_history, kernel_log, raid_controllers, smartctl
 from agent.sources import disk_line_kinds as kinds
 from agent.state import Incident
 from agent.status import Verdict, combine, critical, ok, unknown, warning
@@ -117,9 +117,19 @@ def find(host: Host) -> Sequence[str]:
     except CannotTell:
         return [DISKS, *host.state.incident_items(SUBJECT), KERNEL_LOG]
     items = [name for name, disk in disks.items() if disk.kind in ("physical", "md")]
-    there = {word for disk in disks.values() for word in (disk.name, disk.path, disk.serial, disk.wwn)}
-    missing = [name for name in host.expected.disks if name not in there]
-    return [*items, *missing, *host.state.incident_items(SUBJECT), KERNEL_LOG]
+    return [*items, *_missing(host, list(disks.values())), *host.state.incident_items(SUBJECT), KERNEL_LOG]
+
+
+def _missing(host: Host, disks: Sequence[Disk]) -> List[str]:
+    """The disks of the inventory that the kernel does not show; those behind a RAID card it never does (see smart)."""
+    if raid_controllers.cards(host):
+        return []
+    names = {word for disk in disks for word in (disk.name, disk.path)}
+    return [
+        name
+        for name in host.expected.disks
+        if name not in names and not any(smartctl.same_disk(name, disk.serial, disk.wwn) for disk in disks)
+    ]
 
 
 def look(host: Host, item: str) -> Facts:
@@ -184,7 +194,7 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     combined = combine([verdict for verdict, _text in found], healthy="")
     text = next(text for verdict, text in found if verdict.status == combined.status)
     device = f"{facts.device}: " if facts.device else ""
-    return combined._replace(reason=f"{device}{combined.reason}: {text[:120]}")
+    return combined._replace(reason=f"{device}{combined.reason}: {kernel_log.quoted(text)}")
 
 
 def _judge_kind(facts: Facts, number: int, rule: Rule, limits: Mapping[str, Any]) -> List[Verdict]:

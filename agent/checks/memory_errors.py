@@ -212,7 +212,7 @@ def _judge_firmware(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
         verdicts.append(warning(said, PROCESSOR_PLAYBOOK))
     if facts.stopped_hours_ago < clear and facts.logging_stopped >= limits["logging_stopped_warning"]:
         verdicts.append(
-            warning(f"so many corrected errors that they are no longer logged: {facts.stopped_text[:120]}", PLAYBOOK)
+            warning(f"so many corrected errors that they are no longer logged: {kernel_log.quoted(facts.stopped_text)}", PLAYBOOK)
         )
     return verdicts
 
@@ -223,7 +223,7 @@ def _judge_uncorrected(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]
         return []
     where = f" at {facts.location}" if facts.location else ""
     line = (
-        f" since {facts.uncorrected_since}: {facts.uncorrected_text[:120]}"
+        f" since {facts.uncorrected_since}: {kernel_log.quoted(facts.uncorrected_text)}"
         if facts.uncorrected_lines
         else " since boot"
     )
@@ -233,7 +233,7 @@ def _judge_uncorrected(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]
 def _judge_corrected(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     where = f" at {facts.location}" if facts.location else ""
     recent = facts.corrected_hours_ago is not None and facts.corrected_hours_ago < limits["clear_after_hours"]
-    burst = f"{facts.busiest} corrected errors within 15 min{where}: {facts.corrected_text[:120]}"
+    burst = f"{facts.busiest} corrected errors within 15 min{where}: {kernel_log.quoted(facts.corrected_text)}"
     if recent and facts.busiest >= limits["corrected_in_15_min_critical"]:
         return [critical(burst, facts.playbook)]
     if recent and facts.busiest >= limits["corrected_in_15_min_warning"]:

@@ -74,7 +74,8 @@ def find(host: Host) -> Sequence[str]:
     if host.expected.mounts:
         return host.expected.mount_paths
     if "broker" in host.expected.roles:
-        raise CannotTell("a broker, but its data mounts are not known: name them in the inventory")
+        or_root = "" if host.is_root() else ", or let root read the broker's configuration"
+        raise CannotTell(f"a broker, but its data mounts are not known: name them in the inventory{or_root}")
     raise NotApplicable("no data mounts are expected on this machine")
 
 

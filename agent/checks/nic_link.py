@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from agent.host import Host
-from agent.sources import bonding, ethtool, link_history, network
+from agent.sources import bonding, ethtool, kernel_log, link_history, network
 from agent.status import Verdict, combine, critical, ok, unknown, warning
 
 CARDS = "cards"
@@ -190,7 +190,7 @@ def _judge_flaps(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
         level = critical if facts.flaps >= limits["flaps_critical"] else warning
         verdicts.append(level(f"lost its link {facts.flaps} times, {facts.flap_when}", PLAYBOOK))
     if facts.cable_hours_ago < limits["clear_after_hours"] and facts.cable_errors >= limits["cable_errors_warning"]:
-        verdicts.append(warning(facts.cable_text[:120], PLAYBOOK))
+        verdicts.append(warning(kernel_log.quoted(facts.cable_text), PLAYBOOK))
     return verdicts
 
 

@@ -134,12 +134,12 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     recent = facts.reset_hours_ago is not None and facts.reset_hours_ago < limits["clear_after_hours"]
     failed = facts.fault_hours_ago is not None and facts.fault_hours_ago < limits["clear_after_hours"]
     if failed and facts.faults >= limits["faults_critical"]:
-        verdicts.append(critical(f"{_named(facts)}failed {facts.fault_when}: {facts.fault_text[:120]}", PLAYBOOK))
+        verdicts.append(critical(f"{_named(facts)}failed {facts.fault_when}: {kernel_log.quoted(facts.fault_text)}", PLAYBOOK))
     if recent and facts.resets_in_an_hour >= limits["resets_in_an_hour_critical"]:
-        many = f"{said}, up to {facts.resets_in_an_hour} in an hour: {facts.reset_text[:120]}"
+        many = f"{said}, up to {facts.resets_in_an_hour} in an hour: {kernel_log.quoted(facts.reset_text)}"
         verdicts.append(critical(f"{_named(facts)}{many}", PLAYBOOK))
     elif recent and facts.resets >= limits["resets_warning"]:
-        verdicts.append(warning(f"{_named(facts)}{said}: {facts.reset_text[:120]}", PLAYBOOK))
+        verdicts.append(warning(f"{_named(facts)}{said}: {kernel_log.quoted(facts.reset_text)}", PLAYBOOK))
     if verdicts:
         return combine(verdicts, healthy="")
     return ok(f"no new reset{_quiet(facts, said)}")

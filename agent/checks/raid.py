@@ -16,7 +16,7 @@ from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
 from agent.host import CannotTell, Host, NotApplicable
 from agent.sources import mdstat, raid_members, raid_survey
 from agent.sources import raid_arrays as raid
-from agent.sources.raid_arrays import Array, Controller
+from agent.sources.raid_arrays import Array, Controller, Member
 from agent.status import Verdict, combine, critical, unknown, warning
 
 LIMITS = {"mismatches_warning": 1, "member_errors_warning": 1, "clear_after_hours": 168}
@@ -88,7 +88,7 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
 
 
 def _array(host: Host, array: Array) -> Facts:
-    errors = tuple(raid_members.errors_of(host, array, member) for member in array.members if member.errors)
+    errors = tuple(raid_members.errors_of(host, array, member) for member in array.members if _has_errors(member))
     array = raid.settled(
         array._replace(members=tuple(raid_members.with_serial(host, member) for member in array.members))
     )
@@ -115,6 +115,11 @@ def _array(host: Host, array: Array) -> Facts:
         member_errors=errors,
         troubles=tuple(troubles),
     )
+
+
+def _has_errors(member: Member) -> bool:
+    """Of a failed member its failure is told, and nothing of it is repaired any more."""
+    return member.errors > 0 and member.state not in (raid.FAILED, raid.MISSING)
 
 
 def _layout(host: Host) -> Facts:

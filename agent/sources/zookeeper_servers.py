@@ -86,10 +86,12 @@ def _connect_string(host: Host, beside_local: bool) -> List[str]:
         return []
     if any(service.config.get("process.roles") for service in brokers):
         raise NotApplicable("this broker runs with KRaft, without ZooKeeper")
-    where = brokers[0].config_path or "its command line" if brokers else ""
-    raise CannotTell(
-        f"no ZooKeeper is named in {where}" if brokers else "no broker runs here, and no inventory names its ZooKeeper"
-    )
+    if not brokers:
+        raise CannotTell("no broker runs here, and no inventory names its ZooKeeper")
+    where = brokers[0].config_path or "its command line"
+    if not brokers[0].config:
+        raise CannotTell(f"{'' if host.is_root() else 'needs root: '}{where} cannot be read, so its ZooKeeper is not known")
+    raise CannotTell(f"no ZooKeeper is named in {where}")
 
 
 def parse_address(text: str) -> Tuple[str, int]:

@@ -11,11 +11,8 @@ import os
 import pathlib
 import platform
 import shutil
-import socket
-import struct
 import subprocess
 import sys
-import threading
 import time
 from typing import Any, Iterator
 
@@ -23,9 +20,10 @@ import pytest
 
 from agent import live, report
 from agent.checks import clock
-from agent.live import LiveHost, search_path
+from agent.live import LiveHost
 from tests.machine import run_checks
 from tests.real.stand_in_broker import StandInBroker
+from tests.real.time_server import chronyd_behind
 
 ROOT = pathlib.Path(__file__).parents[2]
 Found = dict[str, dict[str, Any]]
@@ -258,57 +256,12 @@ def test_a_kernel_clock_is_ok_while_it_is_kept_then_a_warning_then_critical(agen
         assert agent("clock")["clock/clock"]["status"] == status
 
 
-class TimeServer:
-    """An NTP server on loopback whose clock is some seconds ahead."""
-
-    def __init__(self, ahead_s: float) -> None:
-        self._ahead_s = ahead_s
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.bind(("127.0.0.1", 0))
-        self.port = self._socket.getsockname()[1]
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as last:
-            last.sendto(b"", ("127.0.0.1", self.port))
-        self._thread.join(10)
-        self._socket.close()
-
-    def _stamp(self, earlier_s: float = 0.0) -> bytes:
-        now = time.time() + self._ahead_s - earlier_s + 2_208_988_800
-        return struct.pack("!II", int(now) & 0xFFFFFFFF, int(now % 1 * 2**32))
-
-    def _serve(self) -> None:
-        while True:
-            asked, address = self._socket.recvfrom(512)
-            if len(asked) < 48:
-                return
-            head = struct.pack("!BBBbIII", 0x24, 2, asked[2], -20, 16, 16, 0x0A000001)
-            self._socket.sendto(head + self._stamp(5) + asked[40:48] + self._stamp() + self._stamp(), address)
-
-
 @pytest.fixture()
 def chronyd_behind_by_3_s(tmp_path: pathlib.Path) -> Iterator[None]:
-    program = shutil.which("chronyd", path=search_path())
-    if not program:
-        pytest.skip("chronyd is not installed (package chrony)")
     if time_daemon_runs():
         pytest.skip("a time daemon keeps the clock of this machine")
-    server = TimeServer(3.0)
-    config = tmp_path / "chrony.conf"
-    config.write_text(
-        f"server 127.0.0.1 port {server.port} minpoll -2 maxpoll 0 iburst\n"
-        f"bindcmdaddress /\npidfile {tmp_path}/chronyd.pid\nport 0\n"
-    )
-    # -x: it may not touch the clock, so that the 3 s stay
-    process = subprocess.Popen([program, "-x", "-d", "-u", "root", "-f", str(config)], stderr=subprocess.DEVNULL)
-    try:
+    with chronyd_behind(tmp_path, 3.0):
         yield
-    finally:
-        process.terminate()
-        process.wait(10)
-        server.close()
 
 
 @pytest.mark.slow
