@@ -194,7 +194,9 @@ def _listening(table: str) -> str:
     """The table of sockets with its listening ports alone: the others tell who talks with whom."""
     header, *rows = table.split("\n")
     found = (LISTENING_SOCKET.fullmatch(row) for row in rows)
-    ports = [f"{row[1]}{'0' * len(row[2])}:{row[3]} {'0' * len(row[2])}:0000 0A 0:0 00:0 0 0 0 1" for row in found if row]
+    ports = [
+        f"{row[1]}{'0' * len(row[2])}:{row[3]} {'0' * len(row[2])}:0000 0A 0:0 00:0 0 0 0 1" for row in found if row
+    ]
     return "\n".join([header, *ports, ""])
 
 

@@ -45,9 +45,11 @@ def troubles(findings: list[Finding]) -> dict[tuple[str, str, str], Finding]:
     return {(one.status, one.check, one.item): one for one in findings if one.status not in FINE}
 
 
-def outcome(findings: list[Finding]) -> list[object]:
+def outcome(findings: list[Finding]) -> list[tuple[object, ...]]:
     """All that a finding says but how long it took."""
-    return sorted((one.check, one.item, one.verdict, repr(sorted(one.facts.items())), one.first_seen) for one in findings)
+    return sorted(
+        (one.check, one.item, one.verdict, repr(sorted(one.facts.items())), one.first_seen) for one in findings
+    )
 
 
 def test_there_are_stories() -> None:

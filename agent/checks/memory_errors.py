@@ -212,7 +212,10 @@ def _judge_firmware(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
         verdicts.append(warning(said, PROCESSOR_PLAYBOOK))
     if facts.stopped_hours_ago < clear and facts.logging_stopped >= limits["logging_stopped_warning"]:
         verdicts.append(
-            warning(f"so many corrected errors that they are no longer logged: {kernel_log.quoted(facts.stopped_text)}", PLAYBOOK)
+            warning(
+                f"so many corrected errors that they are no longer logged: {kernel_log.quoted(facts.stopped_text)}",
+                PLAYBOOK,
+            )
         )
     return verdicts
 

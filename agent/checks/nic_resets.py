@@ -134,7 +134,9 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     recent = facts.reset_hours_ago is not None and facts.reset_hours_ago < limits["clear_after_hours"]
     failed = facts.fault_hours_ago is not None and facts.fault_hours_ago < limits["clear_after_hours"]
     if failed and facts.faults >= limits["faults_critical"]:
-        verdicts.append(critical(f"{_named(facts)}failed {facts.fault_when}: {kernel_log.quoted(facts.fault_text)}", PLAYBOOK))
+        verdicts.append(
+            critical(f"{_named(facts)}failed {facts.fault_when}: {kernel_log.quoted(facts.fault_text)}", PLAYBOOK)
+        )
     if recent and facts.resets_in_an_hour >= limits["resets_in_an_hour_critical"]:
         many = f"{said}, up to {facts.resets_in_an_hour} in an hour: {kernel_log.quoted(facts.reset_text)}"
         verdicts.append(critical(f"{_named(facts)}{many}", PLAYBOOK))

@@ -184,7 +184,9 @@ def _wear(facts: Facts, limits: Limits) -> Iterator[Verdict]:
     worn, left, threshold = facts.wear_percent, facts.spare_percent, facts.spare_threshold_percent
     if worn is not None and worn >= limits["wear_warning"]:
         level = critical if worn >= limits["wear_critical"] else warning
-        yield level(f"{worn} % of its rated writes used, should be below {limits['wear_warning']} %: plan its replacement")
+        yield level(
+            f"{worn} % of its rated writes used, should be below {limits['wear_warning']} %: plan its replacement"
+        )
     if left is not None and threshold and left <= threshold:
         yield critical(f"{left} % of its spare blocks left, its own threshold is {threshold} %")
 

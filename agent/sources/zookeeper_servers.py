@@ -90,7 +90,9 @@ def _connect_string(host: Host, beside_local: bool) -> List[str]:
         raise CannotTell("no broker runs here, and no inventory names its ZooKeeper")
     where = brokers[0].config_path or "its command line"
     if not brokers[0].config:
-        raise CannotTell(f"{'' if host.is_root() else 'needs root: '}{where} cannot be read, so its ZooKeeper is not known")
+        raise CannotTell(
+            f"{'' if host.is_root() else 'needs root: '}{where} cannot be read, so its ZooKeeper is not known"
+        )
     raise CannotTell(f"no ZooKeeper is named in {where}")
 
 

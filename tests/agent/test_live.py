@@ -210,3 +210,17 @@ def test_the_machine_tells_of_itself(host: LiveHost) -> None:
     assert len(host.boot_id()) == 36
     if os.geteuid() == 0:
         assert any(";" in record for record in host.kernel_records())
+
+
+def test_a_machine_without_libudev_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent() -> None:
+        raise ImportError("No library named udev")
+
+    monkeypatch.setattr("pyudev.Context", absent)
+    host = LiveHost()
+    try:
+        for ask in (host.disks, host.interfaces):
+            with pytest.raises(CannotTell, match=r"No library named udev .*libudev1"):
+                ask()
+    finally:
+        host.close()

@@ -25,6 +25,7 @@ from agent.host import (
 )
 from agent.live import LiveHost
 from agent.recording import RecordingGap, RecordingHost, ReplayHost
+from agent.sources import sockets
 from agent.state import State
 from agent.status import Finding
 from tests.machine import HandmadeHost
@@ -182,3 +183,37 @@ def test_this_very_machine_recorded_and_replayed_gives_the_same_findings(tmp_pat
     replayed = list(engine.run(ReplayHost(str(tmp_path / "m"))))
 
     assert essence(replayed) == essence(live)
+
+
+def test_a_missing_tool_is_replayed_with_its_package(tmp_path: pathlib.Path) -> None:
+    missing = ToolMissing("ipmitool is not installed (package ipmitool)")
+    recorder = RecordingHost(HandmadeHost(commands={"ipmitool sel info": missing}))
+    with pytest.raises(ToolMissing):
+        recorder.run("ipmitool", "sel", "info")
+    recorder.write(str(tmp_path / "m"))
+
+    with pytest.raises(ToolMissing, match="package ipmitool"):
+        ReplayHost(str(tmp_path / "m")).run("ipmitool", "sel", "info")
+
+
+def test_a_recording_keeps_when_the_last_run_was(tmp_path: pathlib.Path) -> None:
+    first = HandmadeHost()
+    second = HandmadeHost(state=first.state.dump(), now=first.now() + 600)
+    RecordingHost(second).write(str(tmp_path / "m"))
+
+    assert ReplayHost(str(tmp_path / "m")).state.previous_at == first.now()
+
+
+def test_of_a_socket_table_only_the_listening_ports_are_kept(tmp_path: pathlib.Path) -> None:
+    table = (
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+        "   0: 0D00020A:2384 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0  0 1472 1 0000000055c80193\n"
+        "   1: 0D00020A:2384 0E00020A:A1B2 01 00000000:00000000 00:00000000 00000000  0  0 1473 1 0000000055c80194\n"
+    )
+    recorder = RecordingHost(HandmadeHost(files={"/proc/7/net/tcp": table}))
+    recorder.read("/proc/7/net/tcp")
+    recorder.write(str(tmp_path / "m"))
+
+    replayed = ReplayHost(str(tmp_path / "m"))
+    assert sockets.listening_ports(replayed, 7) == {9092}
+    assert "00020A" not in replayed.read("/proc/7/net/tcp")

@@ -9,8 +9,20 @@ from __future__ import annotations
 from typing import Any, Dict, List, Sequence, Tuple
 
 from agent.expected import Bmc, Expected, ExpectedInterface, ExpectedMount
-from agent.host import Answer, CpuTimes, Descriptors, Disk, DiskIO, Interface, KernelClock, Load, Memory, Process
-from agent.host import ProcessUse, Touched
+from agent.host import (
+    Answer,
+    CpuTimes,
+    Descriptors,
+    Disk,
+    DiskIO,
+    Interface,
+    KernelClock,
+    Load,
+    Memory,
+    Process,
+    ProcessUse,
+    Touched,
+)
 from tests.agent import handmade_bmc, servers, smart_reports
 from tests.agent.jbod import TB, usage
 from tests.machine import NOW, HandmadeHost
@@ -115,8 +127,8 @@ def commands() -> Dict[str, Any]:
 def tracking(slow_by_s: float) -> Answer:
     """`chronyc -c tracking` of a clock that is slow by so much."""
     heard = NOW - 40
-    row = f"0A020001,10.2.0.1,3,{heard:.9f},{slow_by_s:.9f},-0.000003,0.000011,-21.5,-0.001,0.01,0.0004,0.0008,64.1,Normal"
-    return Answer(0, row + "\n", "")
+    rest = "-0.000003,0.000011,-21.5,-0.001,0.01,0.0004,0.0008,64.1,Normal"
+    return Answer(0, f"0A020001,10.2.0.1,3,{heard:.9f},{slow_by_s:.9f},{rest}\n", "")
 
 
 def answers() -> Dict[str, Any]:

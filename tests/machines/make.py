@@ -18,11 +18,12 @@ from tests.agent import smart_reports
 from tests.agent.checks.test_raid import md
 from tests.agent.jbod import TB, usage
 from tests.agent.sources import raid_outputs
-from tests.machine import NOW, STORIES, HandmadeHost, next_run, run_checks
+from tests.machine import STORIES, HandmadeHost, next_run, run_checks
 from tests.machines import base
 
 KEPT = ("STORY.md", "expected.txt")
 Changes = Mapping[str, Dict[str, Any]]
+FSTAB = f"/dev/nvme0n1p1 / ext4 errors=remount-ro 0 1\nUUID={base.UUIDS[0]} /kafka/data ext4 noatime 0 2\n"
 
 
 def kernel_lines(*lines: str, hours_ago: float = 0.5, apart_s: float = 1.0, first: int = 2) -> List[str]:
@@ -87,18 +88,14 @@ def worn_nvme() -> tuple[Changes, Changes]:
 def sas_grown_defects() -> tuple[Changes, Changes]:
     """sdc is a SAS disk."""
     disks = base.disks()
-    disks[3] = Disk("sdc", "physical", "ST4000NM0023", "Z1Z0AAAA0000C5004D5C", "0x5000c5004d5c7f5b", 4000787030016, True,
-                    "scsi", "pci-0000:02:00.0-sas-phy2-lun-0", "8:32")  # fmt: skip
-    serials = (*base.SERIALS[:2], "Z1Z0AAAA0000C5004D5C", base.SERIALS[3])
-    mounts = tuple(
-        mount._replace(serial=serial) for mount, serial in zip(base.EXPECTED.mounts, serials)
-    )
+    serial, slot = "Z1Z0AAAA0000C5004D5C", "pci-0000:02:00.0-sas-phy2-lun-0"
+    disks[3] = Disk("sdc", "physical", "ST4000NM0023", serial, "0x5000c5004d5c7f5b", 4 * TB, True, "scsi", slot, "8:32")
+    serials = (*base.SERIALS[:2], serial, base.SERIALS[3])
+    mounts = tuple(mount._replace(serial=serial) for mount, serial in zip(base.EXPECTED.mounts, serials))
 
     def having(defects: int, uncorrected: int) -> Changes:
         errors = {"read": {"total_uncorrected_errors": uncorrected}, "write": {"total_uncorrected_errors": 0}}
-        report = smart_reports.sas(
-            "Z1Z0AAAA0000C5004D5C", scsi_grown_defect_list=defects, scsi_error_counter_log=errors
-        )
+        report = smart_reports.sas(serial, scsi_grown_defect_list=defects, scsi_error_counter_log=errors)
         return {
             **smart("sdc", report),
             "answers": {"disks": disks},
@@ -120,7 +117,7 @@ def megaraid_predictive_failure() -> tuple[Changes, Changes]:
         "/sys/bus/pci/devices/0000:02:00.0/subsystem_vendor": "0x1028\n",
         "/sys/class/scsi_host/host0/proc_name": "megaraid_sas\n",
         "/proc/self/mountinfo": base.mountinfo([("/kafka/data", "8:1", "/dev/sda1")]),
-        "/etc/fstab": f"/dev/nvme0n1p1 / ext4 errors=remount-ro 0 1\nUUID={base.UUIDS[0]} /kafka/data ext4 noatime 0 2\n",
+        "/etc/fstab": FSTAB,
         **{f"/sys/block/{name}/{name}1/partition": None for name in base.DISKS[1:]},
         **{f"/sys/block/{name}/queue/scheduler": None for name in base.DISKS[1:]},
     }
@@ -148,9 +145,7 @@ def megaraid_predictive_failure() -> tuple[Changes, Changes]:
     expected = {"layout": "raid10", "disks": tuple(serials), "mounts": (mount,)}
     first: Changes = {"files": card, "answers": answers, "commands": said, "expected": expected}
     words = "FAILURE PREDICTION THRESHOLD EXCEEDED [asc=5d, ascq=0]"
-    failing = _sas(
-        serials[1], passed=False, smart_status={"passed": False, "scsi": {"asc": 93, "ie_string": words}}
-    )
+    failing = _sas(serials[1], passed=False, smart_status={"passed": False, "scsi": {"asc": 93, "ie_string": words}})
     line = "megaraid_sas 0000:02:00.0: 7001 (816692061s/0x0002/WARN) - Predictive failure: PD 0b(e0xfc/s1)"
     story: Changes = {
         "commands": {
@@ -192,7 +187,7 @@ def degraded_md_raid10() -> tuple[Changes, Changes]:
         "/sys/block/md0/queue/scheduler": "none\n",
         "/proc/mdstat": _mdstat("sdd1[3] sdc1[2] sdb1[1] sda1[0]", "[4/4] [UUUU]"),
         "/proc/self/mountinfo": base.mountinfo([("/kafka/data", "9:0", "/dev/md0")]),
-        "/etc/fstab": f"/dev/nvme0n1p1 / ext4 errors=remount-ro 0 1\nUUID={base.UUIDS[0]} /kafka/data ext4 noatime 0 2\n",
+        "/etc/fstab": FSTAB,
         "/sys/fs/ext4/md0/errors_count": "0\n",
         "/sys/fs/ext4/md0/last_error_time": "0\n",
     }
@@ -227,7 +222,10 @@ def degraded_md_raid10() -> tuple[Changes, Changes]:
             f"critical medium error, dev sdc, sector {sector} op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2",
         )
     ]
-    lines += ["md/raid10:md0: Disk failure on sdc1, disabling device.", "md/raid10:md0: Operation continuing on 3 devices."]
+    lines += [
+        "md/raid10:md0: Disk failure on sdc1, disabling device.",
+        "md/raid10:md0: Operation continuing on 3 devices.",
+    ]
     story: Changes = {
         "files": {**failed, "/proc/mdstat": _mdstat("sdd1[3] sdc1[2](F) sdb1[1] sda1[0]", "[4/3] [UU_U]")},
         "commands": {**smart("sdc", sick)["commands"], **smart("sdd", pending)["commands"]},

@@ -159,10 +159,12 @@ def psu_lost(folder: pathlib.Path) -> None:
 
 def healthy_bmc(folder: pathlib.Path) -> None:
     os.environ["IPMI_PASSWORD"] = bmc.PASSWORD
-    with tempfile.TemporaryDirectory() as own, bmc.real_bmc(pathlib.Path(own)) as real:
-        with chronyd_behind(pathlib.Path(own), 0.0) as daemon:
-            wait_for("a synchronised chronyd", _synchronised, 30.0)
-            record(folder, Recorded(Expected(psus=2, bmc=real.expected), [daemon]))
+    with contextlib.ExitStack() as stack:
+        own = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        real = stack.enter_context(bmc.real_bmc(own))
+        daemon = stack.enter_context(chronyd_behind(own, 0.0))
+        wait_for("a synchronised chronyd", _synchronised, 30.0)
+        record(folder, Recorded(Expected(psus=2, bmc=real.expected), [daemon]))
 
 
 def clock_adrift(folder: pathlib.Path) -> None:
@@ -234,7 +236,9 @@ def no_root(folder: pathlib.Path) -> None:
             record(written, Recorded(Expected(), [broker.pid], fstab(disks)), guessing=True)
 
         _in_a_child(as_nobody)
-        kept = [path for path in folder.iterdir() if path.name in ("STORY.md", "expected.txt")] if folder.exists() else []
+        kept = (
+            [path for path in folder.iterdir() if path.name in ("STORY.md", "expected.txt")] if folder.exists() else []
+        )
         for path in kept:
             shutil.copy(path, written)
         shutil.rmtree(folder, ignore_errors=True)

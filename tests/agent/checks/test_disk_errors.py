@@ -388,3 +388,18 @@ def test_a_real_ext4_error_is_seen_and_told_once(ext4: tuple[str, pathlib.Path])
 def counts(host: LiveHost, device: str) -> dict[str, int]:
     found = by_item(run_checks(host, "disk_errors")).get(device)
     return dict(zip(found.facts["kinds"], found.facts["counts"])) if found else {}
+
+
+def test_the_inventorys_disks_behind_a_raid_card_are_not_missed_here() -> None:
+    card = {"/sys/bus/pci/drivers/megaraid_sas/0000:02:00.0": ""}
+    expected = Expected(disks=("Z1Z0BBB0", "ZAsda"))
+
+    assert look(machine(expected=expected))["Z1Z0BBB0"].status == "unknown"
+    assert "Z1Z0BBB0" not in look(machine(expected=expected, files=card))
+
+
+def test_the_printed_start_of_a_serial_names_the_disk() -> None:
+    sas = disk("sdc", "8:32", serial="Z1Z0AAAA0000C5004D5C")
+    found = look(machine(expected=Expected(disks=("Z1Z0AAAA",)), answers={"disks": [sas]}))
+
+    assert set(found) == {"sdc", "kernel log"}

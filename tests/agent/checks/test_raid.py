@@ -335,3 +335,10 @@ def test_rubbish_in_sysfs_never_breaks_the_check(changes: Dict[str, str]) -> Non
 @given(st.text(max_size=20).filter(lambda text: not text.strip()))
 def test_an_array_that_does_not_tell_its_state_is_never_ok(text: str) -> None:
     assert judged(md(array_state=text)).status == "unknown"
+
+
+def test_of_a_failed_member_its_failure_is_told_and_not_what_was_repaired_before() -> None:
+    finding = judged(md(**FAILED, sdc1_errors="20"))
+
+    assert finding.status == "critical" and "sdc1" in finding.verdict.reason
+    assert "repaired" not in finding.verdict.reason

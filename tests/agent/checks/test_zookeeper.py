@@ -229,6 +229,16 @@ def test_a_broker_that_names_none_says_why(broker: str, status: str, words: str)
     assert finding.status == status and words in finding.verdict.reason
 
 
+def test_a_broker_whose_configuration_cannot_be_read_names_nobody_that_we_know_of() -> None:
+    host = machine("broker", broker="unread")
+    host.answers["touch read /etc/server.properties"] = Touched("EACCES", {"error": "Permission denied"})
+    host.answers["is_root"] = False
+    finding = only(host)
+
+    assert finding.status == "unknown"
+    assert finding.verdict.reason.startswith("needs root: /etc/server.properties cannot be read")
+
+
 @pytest.mark.parametrize(
     ("zoo_cfg", "item"),
     [
