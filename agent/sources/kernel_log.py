@@ -17,7 +17,7 @@ KERNEL_FACILITY = 0
 TEXT_LENGTH = 200
 LINE_LENGTH = 2000
 # Of a line in a sentence: up to where it is told whole, what must be left without brackets, and the most.
-QUOTED_WHOLE, QUOTED_LEAST, QUOTED_MOST = 100, 40, 120
+QUOTED_WHOLE, QUOTED_LEAST, QUOTED_MOST = 90, 40, 120
 SAME_EVENT_S = 60.0
 
 # 3,1042,5140900,-;blk_update_request: I/O error, dev sdb, sector 0
@@ -171,7 +171,7 @@ def incident(kind: str, record: Record) -> Incident:
 def quoted(text: str) -> str:
     """A line for a sentence; a long one without the numbers in brackets at its end.
 
-    >>> quoted("EDAC MC1: 64 CE memory read error on CPU_SrcID#1_MC#0_Chan#1_DIMM#0 (channel:1 slot:0 page:0x2b67afa of")
+    >>> quoted("EDAC MC1: 64 CE memory read error on CPU_SrcID#1_MC#0_Chan#1_DIMM#0 (channel:1 slot:0 page:0x2b67af")
     'EDAC MC1: 64 CE memory read error on CPU_SrcID#1_MC#0_Chan#1_DIMM#0'
     """
     at = text.rfind(" (")

@@ -7,6 +7,7 @@ expected.txt are left as they are.
 
 from __future__ import annotations
 
+import json
 import pathlib
 import shutil
 from typing import Any, Callable, Dict, List, Mapping, Sequence
@@ -74,6 +75,9 @@ def renew(folder: pathlib.Path, recorder: RecordingHost) -> None:
         if path.name not in KEPT:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     recorder.write(str(folder))
+    memory = folder / "state.txt"
+    if memory.read_text():  # in a steady order, whichever check was first
+        memory.write_text(json.dumps(json.loads(memory.read_text()), sort_keys=True) + "\n")
 
 
 def smart(name: str, report: Mapping[str, Any]) -> Dict[str, Any]:
