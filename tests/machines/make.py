@@ -76,8 +76,10 @@ def renew(folder: pathlib.Path, recorder: RecordingHost) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     recorder.write(str(folder))
     memory = folder / "state.txt"
-    if memory.read_text():  # in a steady order, whichever check was first
-        memory.write_text(json.dumps(json.loads(memory.read_text()), sort_keys=True) + "\n")
+    if memory.read_text():  # the same each time, whichever check was first and however long it took
+        kept = json.loads(memory.read_text())
+        kept["notes"].pop("took_ms", None)
+        memory.write_text(json.dumps(kept, sort_keys=True) + "\n")
 
 
 def smart(name: str, report: Mapping[str, Any]) -> Dict[str, Any]:
