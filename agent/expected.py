@@ -42,7 +42,8 @@ class Expected(NamedTuple):
     """Everything an inventory may say of one machine. An empty field means: not said.
 
     limits: check name -> limit name -> number; below the key `items`, item -> limit name -> number.
-    skip: check name -> reason. guessed: one sentence for each thing that was guessed and not said.
+    skip: check name -> reason. peers: `host:port` of other machines that this one must reach.
+    guessed: one sentence for each thing that was guessed and not said.
     """
 
     host: str = ""
@@ -58,6 +59,7 @@ class Expected(NamedTuple):
     ports: Tuple[int, ...] = ()
     zookeeper: Tuple[str, ...] = ()
     firewall: str = ""
+    peers: Tuple[str, ...] = ()
     write_probe: bool = True
     limits: Mapping[str, Mapping[str, Any]] = {}
     skip: Mapping[str, str] = {}

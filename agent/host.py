@@ -235,6 +235,13 @@ class Host:
         """Send `words` over TCP and give all that comes back until the other side closes or resets; Refused."""
         raise NotImplementedError
 
+    def connect(self, *targets: str, deadline_s: float = 3.0) -> Dict[str, str]:
+        """For each `host:port` why it does not let us in over TCP, empty if it does. Nothing is sent.
+
+        "refused", "no answer" (in so many seconds), "unknown name", or what the system says; tried at the same time.
+        """
+        raise NotImplementedError
+
     def processes(self) -> List[Process]:
         raise NotImplementedError
 

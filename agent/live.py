@@ -13,8 +13,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from agent import prober
 from agent.expected import Expected
@@ -44,6 +45,8 @@ from agent.host import (
 )
 
 OUTPUT_LIMIT = 8 << 20
+NO_ANSWER = "no answer"
+CONNECT_AT_ONCE = 64
 # A broker has 100,000 open files and more; what listens to the kernel is opened early, with a small number.
 DESCRIPTORS_PER_PROCESS = 4096
 
@@ -201,6 +204,12 @@ class LiveHost(Host):
             raise Stuck(f"{address}:{port}", deadline_s) from None
         except OSError as error:
             raise CannotTell(f"{address}:{port}: {error.strerror or error}") from error
+
+    def connect(self, *targets: str, deadline_s: float = 3.0) -> Dict[str, str]:
+        answers = dict.fromkeys(targets, NO_ANSWER)
+        for start in range(0, len(targets), CONNECT_AT_ONCE):
+            answers.update(_connect_all(targets[start : start + CONNECT_AT_ONCE], deadline_s))
+        return answers
 
     def processes(self) -> List[Process]:
         import psutil
@@ -380,6 +389,39 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         process.poll()
+
+
+def _connect_all(targets: Sequence[str], deadline_s: float) -> Dict[str, str]:
+    """Each in a thread of its own: looking up a name cannot be interrupted, so nobody waits for one that hangs."""
+    answers: Dict[str, str] = {}
+    until = time.monotonic() + deadline_s
+    threads = [
+        threading.Thread(target=lambda where: answers.update({where: _connect(where, deadline_s)}), args=(target,),
+                         daemon=True) for target in targets
+    ]  # fmt: skip
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(until + 0.2 - time.monotonic(), 0))
+    return dict(answers)
+
+
+def _connect(target: str, deadline_s: float) -> str:
+    """Why this `host:port` does not let us in; empty if it does."""
+    address, _, port = target.rpartition(":")
+    try:
+        socket.create_connection((address.strip("[]"), int(port)), timeout=deadline_s).close()
+        return ""
+    except ConnectionRefusedError:
+        return "refused"
+    except socket.timeout:
+        return NO_ANSWER
+    except socket.gaierror:
+        return "unknown name"
+    except OSError as error:
+        return str(error.strerror or error)
+    except (ValueError, OverflowError):
+        return "no address"
 
 
 def _receive_until(connection: socket.socket, until: float) -> bytes:

@@ -128,6 +128,9 @@ class RecordingHost(Host):
     def exchange(self, address: str, port: int, words: str, deadline_s: float = 4.0) -> str:
         return str(self._ask("exchange", address, port, words, deadline_s=deadline_s))
 
+    def connect(self, *targets: str, deadline_s: float = 3.0) -> Dict[str, str]:
+        return dict(self._ask("connect", *targets, deadline_s=deadline_s))
+
     def processes(self) -> List[Process]:
         seen = self._machine.processes()
         self._answers["processes"] = {"value": [_discreet(process) for process in seen]}
@@ -346,6 +349,9 @@ class ReplayHost(Host):
 
     def exchange(self, address: str, port: int, words: str, deadline_s: float = 4.0) -> str:
         return str(self._answer("exchange", address, port, words))
+
+    def connect(self, *targets: str, deadline_s: float = 3.0) -> Dict[str, str]:
+        return {str(target): str(why) for target, why in self._answer("connect", *targets).items()}
 
     def processes(self) -> List[Process]:
         return [Process(**{**row, "argv": tuple(row["argv"])}) for row in self._answer("processes")]

@@ -29,7 +29,8 @@ PLAYBOOK = "hung-disk"
 class Facts(NamedTuple):
     """Over `seconds`, which began with the last run or with the boot; an average without a request is None.
 
-    answered: requests completed in that time. waited_before: requests in flight at its beginning.
+    answered: requests completed in that time. waited_before: requests in flight at its beginning. model: empty if the
+    disk does not say; the cluster check slow_disk compares disks of one model.
     """
 
     disk: str
@@ -44,6 +45,7 @@ class Facts(NamedTuple):
     utilisation_percent: float
     in_flight: int
     waited_before: int
+    model: str = ""
 
 
 def find(host: Host) -> Sequence[str]:
@@ -61,10 +63,13 @@ def look(host: Host, item: str) -> Facts:
     before = _earlier(host.state.cursor(key), now)
     host.state.set_cursor(key, [host.now(), *now])
     disk = block_devices.disks(host)[item]
+    described = block_devices.describe(host, item)
     if before is None:
-        return _facts(block_devices.describe(host, item), disk.rotational, "boot", host.uptime_s(), _ZERO, now)
-    seconds = max(host.now() - before.at, 0.0)
-    return _facts(block_devices.describe(host, item), disk.rotational, "the last run", seconds, before.stats, now)
+        facts = _facts(described, disk.rotational, "boot", host.uptime_s(), _ZERO, now)
+    else:
+        seconds = max(host.now() - before.at, 0.0)
+        facts = _facts(described, disk.rotational, "the last run", seconds, before.stats, now)
+    return facts._replace(model=disk.model)
 
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:

@@ -1,0 +1,94 @@
+"""Questions about many hosts: each file is one, pure, and this folder's listing is their registry."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from agent import engine, report
+from agent.status import FINE, skipped, unknown
+from smoketests.cluster.view import NO_ITEM, CannotTell, ClusterFinding, ClusterView, NotAsked, verdict_of
+
+# What lies in this folder and asks nothing.
+SUPPORT = ("__init__", "view", "statistics", "fates")
+PREFIX = "cluster_"
+
+
+class Judge(Protocol):
+    """A module of this folder. `READS`: agent check -> NamedTuple of the facts that it reads of it."""
+
+    LIMITS: Mapping[str, Any]
+    READS: Mapping[str, Any]
+
+    def judge(self, view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFinding]: ...
+
+
+def names() -> list[str]:
+    """The cluster checks there are; one whose name a host check has already is told apart by `cluster_`."""
+    (folder,) = __path__
+    files = sorted(name[:-3] for name in os.listdir(folder) if name.endswith(".py"))
+    taken = set(engine.names())
+    return [PREFIX + name if name in taken else name for name in files if name not in SUPPORT]
+
+
+def load(name: str) -> Judge:
+    file = name.removeprefix(PREFIX) if name.removeprefix(PREFIX) in engine.names() else name
+    module: Any = importlib.import_module(f"smoketests.cluster.{file}")
+    return module  # type: ignore[no-any-return]
+
+
+def judge_all(
+    view: ClusterView, names_wanted: Sequence[str] | None = None, run_id: str = "", at: str = ""
+) -> list[dict[str, Any]]:
+    """Every cluster check of one cluster, as records of agent.report.FIELDS. `at`: ISO 8601, UTC; now if not given."""
+    at = at or report.timestamp(time.time())
+    records = []
+    for name in names() if names_wanted is None else names_wanted:
+        started = time.monotonic()
+        found = judged(view, name)
+        took_ms = round((time.monotonic() - started) * 1000)
+        records += [_record(view, name, finding, run_id, at, took_ms) for finding in found]
+    return records
+
+
+def judged(view: ClusterView, name: str) -> Sequence[ClusterFinding]:
+    """One check's findings; at least one, and never an exception: one broken check never hides another."""
+    try:
+        check = load(name)
+        limits = {**check.LIMITS, **view.cluster.limits.get(name, {})}
+        found = check.judge(view, limits)
+    except (NotAsked, CannotTell) as problem:
+        return [ClusterFinding(NO_ITEM, verdict_of(problem))]
+    except Exception as error:
+        return [ClusterFinding(NO_ITEM, unknown(f"the check failed: {type(error).__name__}: {error}"[:300]))]
+    return found or [ClusterFinding(NO_ITEM, unknown("found nothing to look at, though something was expected"))]
+
+
+def _record(
+    view: ClusterView, name: str, finding: ClusterFinding, run_id: str, at: str, took_ms: int
+) -> dict[str, Any]:
+    host = next((host for host in view.cluster.hosts if host.name == finding.host), None)
+    verdict = finding.verdict
+    if host and name in host.skip and verdict.status not in FINE:
+        verdict = skipped(host.skip[name])
+    return {
+        "schema": report.SCHEMA,
+        "run_id": run_id,
+        "at": at,
+        "cluster": view.cluster.name,
+        "host": finding.host,
+        "role": ",".join(host.roles) if host else "",
+        "layout": host.layout if host else "",
+        "rack": host.rack if host else "",
+        "check": name,
+        "item": finding.item,
+        "status": verdict.status,
+        "reason": verdict.reason,
+        "playbook": verdict.playbook,
+        "facts": dict(finding.facts),
+        "duration_ms": took_ms,
+        "first_seen": at,
+    }

@@ -1,0 +1,139 @@
+"""Is every broker of the inventory registered under its own id, and nobody else?
+
+Asked of ZooKeeper (/brokers/ids), or of the cluster itself where it runs on KRaft. A broker whose id is missing is
+down or has lost its session; one whose id another machine holds cannot start.
+
+Critical: a broker's id is not registered; it is held by another machine of the inventory; two hosts of the inventory
+have the same id; one broker is registered under two ids; a KRaft broker is fenced.
+
+Warning: an id is registered that the inventory does not know; a broker registered from an address that the inventory
+does not know, though the others' addresses are known; ZooKeeper and the brokers' own metadata name different brokers.
+
+Unknown: ZooKeeper or Kafka could not be asked; the inventory gives a broker no id, and no address fits it.
+
+Ok again: as soon as the ids fit. A broker that died keeps its id for the session timeout (18 s by default).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent.status import Verdict, combine, critical, ok, unknown, warning
+from inventory.model import Host
+from smoketests.cluster.view import CannotTell, ClusterFinding, ClusterView, NotAsked, some
+from smoketests.readers.zookeeper import Registered
+
+LIMITS: Mapping[str, Any] = {}
+READS: Mapping[str, Any] = {}
+PLAYBOOK = "broker-down"
+
+
+def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFinding]:
+    registered, source = _registered(view)
+    brokers = [host for host in view.cluster.hosts if "broker" in host.roles or host.broker_id is not None]
+    ids = Counter(host.broker_id for host in brokers)
+    found = [_of_host(host, brokers, ids, registered, source) for host in brokers]
+    found += _strangers(brokers, registered, source)
+    return found + _sources_differ(view)
+
+
+def _registered(view: ClusterView) -> tuple[tuple[Registered, ...], str]:
+    """Who is registered, and where that stands."""
+    if view.zookeeper and view.zookeeper.brokers is not None:
+        return view.zookeeper.brokers, "ZooKeeper"
+    if view.zookeeper or "zookeeper" in view.problems:
+        raise CannotTell(view.problems.get("zookeeper") or (view.zookeeper.untold if view.zookeeper else ""))
+    if view.kafka:
+        return view.kafka.brokers, "Kafka's metadata"
+    if "kafka" in view.problems:
+        raise CannotTell(view.problems["kafka"])
+    raise NotAsked("the inventory names neither ZooKeeper nor Kafka servers of this cluster")
+
+
+def _of_host(
+    host: Host, brokers: Sequence[Host], ids: Mapping[int | None, int], registered: Sequence[Registered], source: str
+) -> ClusterFinding:
+    if host.broker_id is None:
+        return _without_id(host, registered)
+    item = f"broker {host.broker_id}"
+    said = next((row for row in registered if row.id == host.broker_id), None)
+    verdicts: list[Verdict] = []
+    if ids[host.broker_id] > 1:
+        both = [other.name for other in brokers if other.broker_id == host.broker_id]
+        verdicts.append(critical(f"the inventory gives id {host.broker_id} to {some(both)}: only one can start"))
+    if said is None:
+        down = f"{host.name} has no broker registered as {host.broker_id} in {source}: it is down or lost its session"
+        verdicts.append(critical(down, PLAYBOOK))
+        return ClusterFinding(item, combine(verdicts, ""), {"id": host.broker_id, "registered": False}, host.name)
+    verdicts += _held_by(host, said, brokers, registered)
+    facts = {"id": said.id, "registered": True, "address": f"{said.host}:{said.port}", "rack": said.rack}
+    return ClusterFinding(item, combine(verdicts, f"registered at {said.host}:{said.port}"), facts, host.name)
+
+
+def _held_by(host: Host, said: Registered, brokers: Sequence[Host], registered: Sequence[Registered]) -> list[Verdict]:
+    """What is wrong with how this broker stands in the registry."""
+    verdicts = []
+    where = f"{said.host}:{said.port}"
+    holders = [other.name for other in brokers if fits(other, said)]
+    if holders and host.name not in holders:
+        holds = f"id {said.id} of {host.name} is held by {some(holders)} ({where}): {host.name} cannot start"
+        verdicts.append(critical(holds, PLAYBOOK))
+    elif not holders and any(fits(other, row) for other in brokers for row in registered):
+        verdicts.append(warning(f"id {said.id} of {host.name} is registered at {where}, which is no host of ours"))
+    twins = [row.id for row in registered if row.id != said.id and set(row.endpoints) & set(said.endpoints)]
+    if twins:
+        verdicts.append(critical(f"{where} is registered under the ids {said.id} and {some([*map(str, twins)])}"))
+    if said.fenced:
+        verdicts.append(critical(f"{host.name} (id {said.id}) is fenced: the controllers hear nothing of it", PLAYBOOK))
+    return verdicts
+
+
+def _without_id(host: Host, registered: Sequence[Registered]) -> ClusterFinding:
+    said = [row for row in registered if fits(host, row)]
+    if not said:
+        why = f"the inventory gives {host.name} no broker_id, and no registered broker has its address"
+        return ClusterFinding(host.name, unknown(why), {}, host.name)
+    ids = [str(row.id) for row in said]
+    verdict = ok(f"registered as {ids[0]}")
+    if len(ids) > 1:
+        verdict = critical(f"{host.name} is registered under the ids {some(ids)}")
+    return ClusterFinding(host.name, verdict, {"id": said[0].id, "registered": True}, host.name)
+
+
+def fits(host: Host, said: Registered) -> bool:
+    """Whether a broker registered itself from this host: by name, address or the first part of its full name."""
+    ours = {name.lower() for name in (host.name, host.address) if name}
+    theirs = {said.host.lower(), *(endpoint.rpartition(":")[0].strip("[]").lower() for endpoint in said.endpoints)}
+    return bool(ours & theirs or {_short(name) for name in ours} & {_short(name) for name in theirs})
+
+
+def _short(name: str) -> str:
+    """The first part of a full name; an address as it is."""
+    return name if ":" in name or name.replace(".", "").isdigit() else name.partition(".")[0]
+
+
+def _strangers(brokers: Sequence[Host], registered: Sequence[Registered], source: str) -> list[ClusterFinding]:
+    known = {host.broker_id for host in brokers}
+    without_id = [host for host in brokers if host.broker_id is None]
+    found = []
+    for row in registered:
+        if row.id not in known and not any(fits(host, row) for host in without_id):
+            said = f"broker {row.id} ({row.host}:{row.port}) is registered in {source}, the inventory does not know it"
+            found.append(ClusterFinding(f"broker {row.id}", warning(said), {"id": row.id, "registered": True}))
+    return found
+
+
+def _sources_differ(view: ClusterView) -> list[ClusterFinding]:
+    """Where both can be asked, ZooKeeper and the brokers' own metadata must name the same brokers."""
+    if not (view.kafka and view.zookeeper and view.zookeeper.brokers is not None):
+        return []
+    here = {row.id for row in view.zookeeper.brokers}
+    there = {row.id for row in view.kafka.brokers}
+    verdict = ok(f"ZooKeeper and Kafka's metadata name the same {len(here)} brokers")
+    if here != there:
+        sides = ((sorted(here - there), "ZooKeeper"), (sorted(there - here), "Kafka"))
+        only = [f"{some([*map(str, ids)])} only in {where}" for ids, where in sides if ids]
+        verdict = warning(f"ZooKeeper and the brokers' own metadata name different brokers: {'; '.join(only)}")
+    return [ClusterFinding("metadata", verdict, {"zookeeper": sorted(here), "kafka": sorted(there)})]

@@ -1,0 +1,92 @@
+"""Do the clocks of the cluster agree with each other?
+
+Each host's own offset (check `clock`) says how far it is from its time server; two hosts that follow different
+servers can both be content and yet disagree. Where we know when a host wrote its report by our clock, that is
+compared too: it can only show a difference larger than the time the answer took.
+
+Warning: a host is 100 ms or more from the median of all. Critical: 1000 ms or more.
+
+Unknown: a host's offset is not told, or its clock is not synchronised, so that its offset means nothing.
+
+Ok again: as soon as the clocks agree (`chronyc makestep`), and all follow the same time servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+from agent.status import OK, Verdict, combine, critical, ok, unknown, warning
+from smoketests.cluster.view import ClusterFinding, ClusterView, NotAsked, some, told, typed, untold
+
+LIMITS = {"skew_ms_warning": 100, "skew_ms_critical": 1000}
+PLAYBOOK = "clock"
+
+
+class Clock(NamedTuple):
+    synchronised: bool
+    offset_ms: float
+    source: str
+
+
+class Header(NamedTuple):
+    clock: float
+
+
+READS = {"clock": Clock}
+
+
+def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFinding]:
+    if len(view.hosts) < 2:
+        raise NotAsked("one host alone, nothing to compare its clock with")
+    rows = {row.host.name: row.facts for row in told(view, "clock", Clock)}
+    verdicts = untold(view, "clock", view.hosts, rows)
+    wild = sorted(name for name, facts in rows.items() if not facts.synchronised)
+    if wild:
+        verdicts.append(unknown(f"not synchronised, so that their offset means nothing: {some(wild)}"))
+    offsets = {name: facts.offset_ms for name, facts in rows.items() if facts.synchronised}
+    ours = _outside(view)
+    if len(offsets) < 2 and len(ours) < 2:
+        verdicts.append(unknown(f"{len(offsets)} of {len(view.hosts)} hosts tell their offset, nothing to compare"))
+    found = _judge(offsets, "by its own time server", limits) + _judge(ours, "by our clock", limits)
+    spread = max(offsets.values()) - min(offsets.values()) if offsets else 0.0
+    said = f"{len(offsets)} clocks within {spread:.1f} ms of each other, by their own time servers"
+    facts = {"spread_ms": round(spread, 3), "hosts": len(offsets), "seen_by_us": len(ours)}
+    return [*found, ClusterFinding("clocks", combine(verdicts, said), facts)]
+
+
+def _judge(offsets: Mapping[str, float], how: str, limits: Mapping[str, Any]) -> list[ClusterFinding]:
+    """Hosts that are far from the median; of two, the one that is further off by itself."""
+    found = []
+    if len(offsets) < 2:
+        return []
+    middle = median(offsets.values())
+    whose = f"the median of {len(offsets)} hosts"
+    if len(offsets) == 2:
+        middle, whose = min(offsets.values(), key=abs), "the other host"
+    for name, offset in offsets.items():
+        verdict = _verdict(name, offset - middle, whose, how, limits)
+        if verdict.status != OK:
+            found.append(ClusterFinding(name, verdict, {"skew_ms": round(offset - middle, 1), "of": how}, name))
+    return found
+
+
+def _verdict(name: str, skew: float, whose: str, how: str, limits: Mapping[str, Any]) -> Verdict:
+    where = "ahead of" if skew > 0 else "behind"
+    least = limits["skew_ms_warning"]
+    said = f"{name}'s clock is {abs(skew):.0f} ms {where} {whose} {how}, should be below {least} ms"
+    if abs(skew) >= limits["skew_ms_critical"]:
+        return critical(said, PLAYBOOK)
+    return warning(said, PLAYBOOK) if abs(skew) >= least else ok(said)
+
+
+def _outside(view: ClusterView) -> dict[str, float]:
+    """How many ms each header's clock lies outside the window in which we know it was written; 0 within."""
+    found = {}
+    for name, (earliest, latest) in view.windows.items():
+        report = view.reports.get(name)
+        header = typed(report.report.header, Header) if report else None
+        if header:
+            found[name] = 1000 * (max(header.clock - latest, 0.0) - max(earliest - header.clock, 0.0))
+    return found

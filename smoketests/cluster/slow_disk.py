@@ -1,0 +1,145 @@
+"""Does any disk answer much more slowly than its peers?
+
+A disk that is about to fail often slows down long before SMART says a word, and one slow disk slows its whole broker.
+Each disk is compared with the disks of its model in this cluster (of its kind, rotating or solid-state, where there
+are too few of its model), and only when it had something to do. Averages are since the last run of each host.
+
+Warning: reads or writes take 3 times the median of the peers, lie 5 robust deviations above it, and are slower by
+10 ms (2 ms on a solid-state disk). When most disks of one host are slow, the host is named, not the disks.
+
+Unknown: a host's disks did not tell, or a working disk has too few peers to compare with.
+
+Ok again: in the first run in which it keeps up with its peers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+from agent.status import combine, unknown, warning
+from smoketests.cluster import statistics
+from smoketests.cluster.view import ClusterFinding, ClusterView, Told, some, told, untold
+
+LIMITS = {
+    "times_median_warning": 3,
+    "score_warning": 5,
+    "rotational_slower_ms_warning": 10,
+    "solid_state_slower_ms_warning": 2,
+    "min_ios": 100,
+    "min_utilisation_percent": 2,
+    "min_peers": 4,
+    "host_share_percent": 60,
+}
+PLAYBOOK = "replace-jbod-disk"
+# a deviation below this share of the median is noise, not agreement
+LEAST_SPREAD = 0.1
+
+
+class Latency(NamedTuple):
+    disk: str
+    model: str
+    rotational: bool
+    reads: int
+    writes: int
+    r_await_ms: float | None
+    w_await_ms: float | None
+    utilisation_percent: float
+
+
+READS = {"disk_latency": Latency}
+Disk = Told[Latency]
+
+
+class Slow(NamedTuple):
+    """One disk, one direction: what it took and what its peers take."""
+
+    disk: Disk
+    what: str
+    ms: float
+    peers_ms: float
+    score: float
+
+
+def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFinding]:
+    disks = told(view, "disk_latency", Latency)
+    verdicts = untold(view, "disk_latency", view.hosts, {disk.host.name for disk in disks})
+    busy = [disk for disk in disks if disk.facts.utilisation_percent >= limits["min_utilisation_percent"]]
+    slow: list[Slow] = []
+    alone: list[str] = []
+    for what in ("reads", "writes"):
+        working = [disk for disk in busy if _ms(disk, what) is not None and _count(disk, what) >= limits["min_ios"]]
+        for disk in working:
+            peers = _peers(disk, working, limits["min_peers"])
+            if peers:
+                slow += _compared(disk, what, [_ms(peer, what) or 0.0 for peer in peers], limits)
+            else:
+                alone.append(f"{disk.item} of {disk.host.name}")
+    if alone:
+        verdicts.append(unknown(f"too few peers to compare with: {some(sorted(set(alone)), 3)}"))
+    whole_hosts, of_disks = _by_host(slow, busy, limits)
+    healthy = f"{len(busy)} of {len(disks)} disks are at work, each is compared with its peers"
+    facts = {"disks": len(disks), "compared": len(busy)}
+    return [*whole_hosts, *of_disks, ClusterFinding("disks", combine(verdicts, healthy), facts)]
+
+
+def _ms(disk: Disk, what: str) -> float | None:
+    return disk.facts.r_await_ms if what == "reads" else disk.facts.w_await_ms
+
+
+def _count(disk: Disk, what: str) -> int:
+    return disk.facts.reads if what == "reads" else disk.facts.writes
+
+
+def _peers(disk: Disk, working: Sequence[Disk], least: int) -> list[Disk]:
+    """The other disks at work of its model, or else of its kind; empty if there are too few."""
+    kind = [other for other in working if other is not disk and other.facts.rotational == disk.facts.rotational]
+    model = [other for other in kind if other.facts.model == disk.facts.model and disk.facts.model]
+    return next((peers for peers in (model, kind) if len(peers) >= least), [])
+
+
+def _compared(disk: Disk, what: str, peers_ms: Sequence[float], limits: Mapping[str, Any]) -> list[Slow]:
+    ms, middle = _ms(disk, what) or 0.0, median(peers_ms)
+    kind = "rotational" if disk.facts.rotational else "solid_state"
+    score = statistics.score(ms, peers_ms, max(middle * LEAST_SPREAD, 0.01))
+    is_slow = (
+        ms >= limits["times_median_warning"] * middle
+        and score >= limits["score_warning"]
+        and ms - middle >= limits[f"{kind}_slower_ms_warning"]
+    )
+    return [Slow(disk, what, ms, middle, round(score, 1))] if is_slow else []
+
+
+def _by_host(
+    slow: Sequence[Slow], busy: Sequence[Disk], limits: Mapping[str, Any]
+) -> tuple[list[ClusterFinding], list[ClusterFinding]]:
+    """Hosts of which most disks are slow (their controller, or their load), and the single disks of the others."""
+    whole, single = [], []
+    for name in sorted({one.disk.host.name for one in slow}):
+        here = [one for one in slow if one.disk.host.name == name]
+        items = sorted({one.disk.item for one in here})
+        working = sum(disk.host.name == name for disk in busy)
+        if len(items) > 2 and len(items) * 100 >= working * limits["host_share_percent"]:
+            whole.append(_host_finding(name, items, working, here))
+        else:
+            single += [_disk_finding([one for one in here if one.disk.item == item]) for item in items]
+    return whole, single
+
+
+def _host_finding(name: str, items: Sequence[str], working: int, here: Sequence[Slow]) -> ClusterFinding:
+    worst = max(here, key=lambda one: one.score)
+    said = (
+        f"{len(items)} of {working} disks of {name} are slow at once, {worst.what} up to {worst.ms:.0f} ms where peers "
+        f"take {worst.peers_ms:.0f} ms: its controller, its backplane or its load, not one disk"
+    )
+    return ClusterFinding(f"disks of {name}", warning(said, "hung-disk"), {"disks": list(items)}, name)
+
+
+def _disk_finding(here: Sequence[Slow]) -> ClusterFinding:
+    disk = here[0].disk
+    said = " and ".join(f"{one.what} take {one.ms:.1f} ms where its peers take {one.peers_ms:.1f} ms" for one in here)
+    worst = max(here, key=lambda one: one.score)
+    facts = {"what": worst.what, "ms": worst.ms, "peers_ms": round(worst.peers_ms, 2), "score": worst.score}
+    playbook = "replace-raid10-disk" if disk.host.layout == "raid10" else PLAYBOOK
+    return ClusterFinding(disk.item, warning(f"{disk.facts.disk}: {said}", playbook), facts, disk.host.name)

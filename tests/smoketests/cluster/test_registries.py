@@ -1,0 +1,396 @@
+"""Cluster checks that judge what ZooKeeper and Kafka said: broker_ids, zk_quorum, partitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from smoketests.cluster import partitions
+from smoketests.cluster.broker_ids import fits
+from smoketests.readers.kafka import KafkaFacts, Partition, Quorum, Voter
+from smoketests.readers.zookeeper import Member, Registered, ZooKeeperFacts
+from tests.smoketests.cluster.views import host, judged, problems, view
+
+THREE: dict[int, Any] = {1: [], 2: [], 3: []}
+
+
+def broker(number: int, name: str = "", **fields: Any) -> Registered:
+    address = name or f"kafka-a{number:02d}"
+    return Registered(number, address, 9092, "", fields.pop("endpoints", (f"{address}:9092",)), **fields)
+
+
+def zookeeper(*brokers: Registered) -> ZooKeeperFacts:
+    return ZooKeeperFacts((), brokers)
+
+
+def kafka(*rows: Partition, brokers: tuple[int, ...] = (1, 2, 3), **fields: Any) -> KafkaFacts:
+    return KafkaFacts("id", 1, tuple(broker(number) for number in brokers), rows, fields.pop("quorum", None), **fields)
+
+
+def ids(*brokers: Registered, **fields: Any) -> list[dict[str, Any]]:
+    return problems(view(THREE, zookeeper=zookeeper(*brokers), **fields), "broker_ids")
+
+
+# --- broker ids
+
+
+def test_all_brokers_under_their_own_ids() -> None:
+    seen = view(THREE, zookeeper=zookeeper(broker(1), broker(2), broker(3)))
+
+    assert not ids(broker(1), broker(2), broker(3))
+    assert set(judged(seen, "broker_ids")) == {"broker 1", "broker 2", "broker 3"}, "a row for each"
+
+
+def test_a_missing_id_is_critical_and_names_the_host() -> None:
+    (row,) = ids(broker(1), broker(3))
+
+    assert (row["host"], row["item"], row["status"], row["playbook"]) == (
+        "kafka-a02", "broker 2", "critical", "broker-down",
+    )  # fmt: skip
+
+
+def test_an_id_that_another_machine_holds_is_critical() -> None:
+    row, victim = ids(broker(1), broker(2, "kafka-a03"))
+
+    assert row["host"] == "kafka-a02" and row["status"] == "critical"
+    assert victim["host"] == "kafka-a03" and "registered as 3" in victim["reason"]
+    assert "is held by kafka-a03 (kafka-a03:9092): kafka-a02 cannot start" in row["reason"]
+
+
+def test_one_broker_under_two_ids_is_critical() -> None:
+    found = ids(broker(1), broker(2), broker(3), broker(9, "kafka-a02"))
+
+    assert {row["item"]: row["status"] for row in found} == {"broker 2": "critical", "broker 9": "warning"}
+    assert "under the ids 2 and 9" in found[0]["reason"]
+
+
+def test_the_same_id_twice_in_the_inventory_is_critical() -> None:
+    found = ids(broker(1), broker(2), host_fields={3: {"broker_id": 2}})
+
+    assert {row["host"] for row in found} == {"kafka-a02", "kafka-a03"}
+    assert all("gives id 2 to kafka-a02, kafka-a03" in row["reason"] for row in found)
+
+
+def test_an_id_that_the_inventory_does_not_know_is_a_warning() -> None:
+    (row,) = ids(broker(1), broker(2), broker(3), broker(7, "new-host"))
+
+    assert (row["item"], row["status"]) == ("broker 7", "warning")
+
+
+def test_an_address_of_no_host_is_told_only_where_the_others_addresses_are_known() -> None:
+    elsewhere = [broker(1, "10.9.0.1"), broker(2, "10.9.0.2"), broker(3, "10.9.0.3")]
+
+    assert not ids(*elsewhere), "this site's listeners have names of their own"
+    assert [row["status"] for row in ids(broker(1), broker(2), elsewhere[2])] == ["warning"]
+
+
+def test_a_broker_whose_id_nobody_said_is_found_by_its_address_or_unknown() -> None:
+    without = {3: {"broker_id": None}}
+
+    assert not ids(broker(1), broker(2), broker(5, "kafka-a03.example.net"), host_fields=without)
+    assert [r["status"] for r in ids(broker(1), broker(2), host_fields=without)] == ["unknown"]
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "registered", "same"),
+    [
+        ("kafka-a01", "", "kafka-a01", True),
+        ("kafka-a01", "", "KAFKA-A01.example.net", True),
+        ("kafka-a01.example.net", "", "kafka-a01", True),
+        ("kafka-a01", "10.0.0.1", "10.0.0.1", True),
+        ("kafka-a01", "10.0.0.1", "10.0.0.2", False),
+        ("kafka-a01", "", "kafka-a011", False),
+        ("kafka-a01", "2001:db8::1", "2001:db8::1", True),
+    ],
+)
+def test_which_host_a_registered_address_is(name: str, address: str, registered: str, same: bool) -> None:
+    from dataclasses import replace
+
+    assert fits(replace(host(1), name=name, address=address), broker(1, registered)) is same
+
+
+def test_a_kraft_cluster_is_asked_itself_and_a_fenced_broker_is_critical() -> None:
+    facts = KafkaFacts("id", 1, (broker(1), broker(2, fenced=True), broker(3)), (), None)
+    (row,) = problems(view(THREE, kafka=facts), "broker_ids")
+
+    assert (row["host"], row["status"]) == ("kafka-a02", "critical") and "fenced" in row["reason"]
+
+
+def test_zookeeper_and_metadata_that_disagree_are_a_warning() -> None:
+    seen = view(THREE, zookeeper=zookeeper(broker(1), broker(2), broker(3)), kafka=kafka(brokers=(1, 2)))
+    (row,) = problems(seen, "broker_ids")
+
+    assert row["item"] == "metadata" and "3 only in ZooKeeper" in row["reason"]
+
+
+@pytest.mark.parametrize("name", ["broker_ids", "zk_quorum"])
+def test_a_registry_that_cannot_be_read_is_unknown_with_the_reason(name: str) -> None:
+    (row,) = problems(view(THREE, problems={"zookeeper": "ZooKeeper gave no session in 8 s"}), name)
+
+    assert (row["status"], row["reason"]) == ("unknown", "ZooKeeper gave no session in 8 s")
+
+
+@pytest.mark.parametrize("name", ["broker_ids", "zk_quorum", "partitions"])
+def test_what_the_inventory_does_not_name_is_skipped(name: str) -> None:
+    assert {row["status"] for row in judged(view(THREE), name).values()} == {"skipped"}
+
+
+# --- the ensemble
+
+
+def member(number: int, mode: str = "follower", zxid: int = 0x100000100, **fields: Any) -> Member:
+    return Member(f"zk{number}:2181", "answered", "", mode, zxid, **fields)
+
+
+def gone(number: int, state: str, why: str = "…") -> Member:
+    return Member(f"zk{number}:2181", state, why)
+
+
+def leader(number: int, synced: int | None = 2, size: int | None = 3, **fields: Any) -> Member:
+    return member(number, "leader", synced_followers=synced, quorum_size=size, **fields)
+
+
+def ensemble(*members: Member, **fields: Any) -> dict[str, str]:
+    seen = view(THREE, zookeeper=ZooKeeperFacts(members, ()), **fields)
+    return {item: row["status"] for item, row in judged(seen, "zk_quorum").items()}
+
+
+def test_a_healthy_ensemble_is_ok_in_every_row() -> None:
+    assert ensemble(leader(1), member(2), member(3)) == dict.fromkeys(
+        ("ensemble", "zk1:2181", "zk2:2181", "zk3:2181"), "ok"
+    )
+
+
+def test_only_srvr_in_the_whitelist_is_enough() -> None:
+    assert set(ensemble(leader(1, None, None), member(2), member(3)).values()) == {"ok"}
+
+
+def test_an_ensemble_of_three_that_lost_one_can_lose_none() -> None:
+    rows = ensemble(leader(1, 1), member(2), gone(3, "refused"))
+
+    assert rows["ensemble"] == "critical" and rows["zk3:2181"] == "critical" and rows["zk2:2181"] == "ok"
+
+
+def test_an_ensemble_of_five_that_lost_one_can_lose_another() -> None:
+    five = [leader(1, 3, 5), member(2), member(3), member(4), gone(5, "refused")]
+
+    assert ensemble(*five)["ensemble"] == "warning"
+    assert (
+        ensemble(leader(1, 2, 5), member(2), member(3), *[gone(n, "refused") for n in (4, 5)])["ensemble"] == "critical"
+    )
+
+
+def test_a_silent_server_is_unknown_and_the_leader_says_whether_it_is_in_step() -> None:
+    frozen = gone(3, "no answer")
+
+    assert ensemble(leader(1, 1), member(2), frozen) == {
+        "ensemble": "critical", "zk1:2181": "ok", "zk2:2181": "ok", "zk3:2181": "unknown",
+    }  # fmt: skip
+    assert ensemble(leader(1, 2), member(2), frozen)["ensemble"] == "ok", "it follows, though it does not answer us"
+
+
+def test_what_a_silent_leader_would_say_is_unknown() -> None:
+    assert ensemble(gone(1, "no answer"), member(2), gone(3, "no answer"))["ensemble"] == "unknown"
+
+
+def test_no_leader_is_critical_and_two_are_too() -> None:
+    idle = [gone(number, "not serving") for number in (1, 2)]
+
+    assert ensemble(*idle, gone(3, "refused"))["ensemble"] == "critical"
+    assert ensemble(leader(1), leader(2), member(3))["ensemble"] == "critical"
+    assert ensemble(*[gone(number, "no answer") for number in (1, 2, 3)])["ensemble"] == "unknown"
+
+
+@pytest.mark.parametrize(("behind", "status"), [(0, "ok"), (10_000, "ok"), (10_001, "warning")])
+def test_a_follower_that_lags(behind: int, status: str) -> None:
+    rows = ensemble(leader(1, zxid=0x100010000), member(2, zxid=0x100010000 - behind), member(3, zxid=0x100010000))
+
+    assert rows["zk2:2181"] == status
+
+
+def test_a_follower_of_an_earlier_epoch_lacks_all_of_this_one() -> None:
+    assert (
+        ensemble(leader(1, zxid=0x200004E20), member(2, zxid=0x1000FFFFF), member(3, zxid=0x200004E20))["zk2:2181"]
+        == "warning"
+    )
+
+
+def test_a_follower_that_lags_is_not_in_step_where_the_leader_does_not_say() -> None:
+    late = member(2, zxid=0x100000100)
+
+    assert (
+        ensemble(leader(1, None, None, zxid=0x100010000), late, member(3, zxid=0x100010000))["ensemble"] == "critical"
+    )
+
+
+def test_different_ensembles_in_the_configurations_are_a_warning() -> None:
+    whole = (("1", "zk1:2888:3888"), ("2", "zk2:2888:3888"), ("3", "zk3:2888:3888"))
+
+    assert (
+        ensemble(leader(1, voters=whole), member(2, voters=whole), member(3, voters=whole[:2]))["ensemble"] == "warning"
+    )
+
+
+def test_an_ensemble_of_another_size_than_the_inventorys_is_a_warning() -> None:
+    assert ensemble(leader(1, 4, 5), member(2), member(3))["ensemble"] == "warning"
+
+
+@pytest.mark.parametrize(
+    ("members", "status"),
+    [
+        ([member(1, "standalone")], "warning"),
+        ([leader(1, 1, 2), member(2)], "warning"),
+        ([leader(1, 0, 2), gone(2, "refused")], "critical"),
+    ],
+)
+def test_one_or_two_servers_cannot_lose_one(members: list[Member], status: str) -> None:
+    assert ensemble(*members)["ensemble"] == status
+
+
+def test_a_server_for_itself_among_others_is_critical() -> None:
+    rows = ensemble(leader(1, 1), member(2), member(3, "standalone"))
+
+    assert rows["zk3:2181"] == "critical" and rows["ensemble"] == "critical"
+
+
+@pytest.mark.parametrize("state", ["empty", "not allowed", "tls", "half an answer", "no answer"])
+def test_what_a_server_did_not_say_is_unknown(state: str) -> None:
+    assert ensemble(leader(1), member(2), gone(3, state))["zk3:2181"] == "unknown"
+
+
+def test_observers_do_not_vote() -> None:
+    assert set(ensemble(leader(1), member(2), member(3), member(4, "observer")).values()) == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("quorum", "status"),
+    [
+        (Quorum(1, (Voter(1, 0), Voter(2, 0), Voter(3, 1999))), "ok"),
+        (Quorum(1, (Voter(1, 0), Voter(2, 0), Voter(3, 2000))), "critical"),
+        (Quorum(1, (Voter(1, 0), Voter(2, -1), Voter(3, 0))), "critical"),
+        (Quorum(1, (Voter(1, None), Voter(2, None), Voter(3, None))), "unknown"),
+        (Quorum(-1, (Voter(1, 0), Voter(2, 0), Voter(3, 0))), "critical"),
+        (Quorum(1, (Voter(1, 0),)), "warning"),
+        (Quorum(1, tuple(Voter(number, 5000 if number == 5 else 0) for number in range(1, 6))), "warning"),
+    ],
+)
+def test_the_controllers_of_a_kraft_cluster(quorum: Quorum, status: str) -> None:
+    assert judged(view(THREE, kafka=kafka(quorum=quorum)), "zk_quorum")["controllers"]["status"] == status
+
+
+# --- partitions
+
+
+def part(
+    topic: str, number: int, leads: int, *replicas: int, isr: tuple[int, ...] | None = None, **fields: Any
+) -> Partition:
+    return Partition(
+        topic, number, leads, replicas, replicas if isr is None else isr, fields.pop("min_isr", 1), **fields
+    )
+
+
+def rows_of(*rows: Partition, **fields: Any) -> dict[str, dict[str, Any]]:
+    return judged(view(THREE, kafka=kafka(*rows, **fields)), "partitions")
+
+
+HEALTHY = [part("orders", number, number % 3 + 1, number % 3 + 1, (number + 1) % 3 + 1) for number in range(6)]
+
+
+def test_healthy_partitions_are_ok_in_every_row() -> None:
+    rows = rows_of(*HEALTHY)
+
+    assert set(rows) == {"offline", "min_isr", "under_replicated", "leaders", "topic_leaders", "asked"}
+    assert {row["status"] for row in rows.values()} == {"ok"}
+
+
+@pytest.mark.parametrize("lost", [part("pay", 0, -1, 2), part("pay", 0, -1, 2, isr=()), part("pay", 0, 1, 2, isr=())])
+def test_a_partition_without_a_leader_is_critical(lost: Partition) -> None:
+    row = rows_of(*HEALTHY, lost)["offline"]
+
+    assert row["status"] == "critical" and row["playbook"] == "broker-down"
+    assert "1 partition of 1 topic without a leader: pay-0; replicas only on broker 2 (kafka-a02)" in row["reason"]
+
+
+# kafka-utils' test_min_isr: in step 1 of 2 and 2 of 2; at 1 both are well, at 3 both are listed
+@pytest.mark.parametrize(("minimum", "listed"), [(1, 0), (2, 1), (3, 2)])
+def test_the_edges_of_min_insync_replicas(minimum: int, listed: int) -> None:
+    both = [part("t", 0, 1, 1, 2, isr=(1,), min_isr=minimum), part("t", 1, 1, 1, 2, min_isr=minimum)]
+    row = rows_of(*both)["min_isr"]
+
+    assert row["facts"]["partitions"] == listed
+    assert row["status"] == ("critical" if listed else "ok")
+    assert ("fewer replicas than that even when all is well" in row["reason"]) is (minimum == 3)
+
+
+def test_an_unknown_minimum_is_unknown() -> None:
+    assert rows_of(part("t", 0, 1, 1, 2, min_isr=None))["min_isr"]["status"] == "unknown"
+
+
+def test_under_replicated_partitions_name_the_broker_that_is_missing() -> None:
+    row = rows_of(*HEALTHY, part("t", 0, 1, 1, 3, isr=(1,)), part("t", 1, 2, 2, 3, isr=(2,)))["under_replicated"]
+
+    assert row["status"] == "warning"
+    assert row["reason"].endswith("missing are broker 3 (kafka-a03) 2 times")
+
+
+def test_a_reassignment_that_still_fills_its_new_replica_is_not_under_replicated() -> None:
+    filling = part("t", 0, 1, 1, 2, 3, isr=(1, 2), adding=(3,))
+    broken = part("t", 1, 1, 1, 2, 3, isr=(1,), adding=(3,))
+
+    assert rows_of(*HEALTHY, filling)["under_replicated"]["status"] == "ok"
+    assert rows_of(*HEALTHY, broken)["under_replicated"]["facts"]["missing"] == {2: 1}
+
+
+def led(*counts: int) -> list[Partition]:
+    """So many partitions led by each broker, each a topic of its own."""
+    return [part(f"t{b}-{n}", 0, b, b) for b, count in enumerate(counts, 1) for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("counts", "status"),
+    [
+        ((20, 20, 20), "ok"),
+        ((29, 15, 16), "ok"),
+        ((30, 15, 15), "warning"),
+        ((30, 30, 0), "warning"),
+        ((6, 0, 0), "ok"),
+    ],
+)
+def test_the_edges_of_leader_skew(counts: tuple[int, ...], status: str) -> None:
+    assert rows_of(*led(*counts))["leaders"]["status"] == status
+
+
+def test_the_leaders_of_a_topic_on_fewer_brokers_than_could_lead_it() -> None:
+    spread = [part("t", n, 1 if n < 7 else 2, 1, 2, 3) for n in range(9)]
+    row = rows_of(*spread)["topic_leaders"]
+
+    assert row["status"] == "warning" and "t (broker 1 (kafka-a01) leads 7 of 9)" in row["reason"]
+
+
+def test_four_partitions_on_three_brokers_cannot_be_even_and_this_is_told_not_alarmed() -> None:
+    row = rows_of(*[part("b", number, number % 3 + 1, 1, 2, 3) for number in range(4)])["topic_leaders"]
+
+    assert row["status"] == "ok" and row["facts"]["uneven_by_count"] == 1
+
+
+def test_topics_are_grouped_by_the_brokers_that_lead_them() -> None:
+    leads = {"A": (1, 2, 3), "B": (2, 3), "C": (2, 3), "D": (1,)}
+    rows = [part(topic, number, broker, broker) for topic, brokers in leads.items()
+            for number, broker in enumerate(brokers)]  # fmt: skip
+
+    assert partitions.alike(rows) == {
+        frozenset({1, 2, 3}): ["A"], frozenset({2, 3}): ["B", "C"], frozenset({1}): ["D"],
+    }  # fmt: skip
+
+
+def test_a_part_that_kafka_did_not_tell_is_unknown() -> None:
+    rows = rows_of(*HEALTHY, untold=("topic secret cannot be read (error 29)",))
+
+    assert rows["asked"]["status"] == "unknown" and rows["offline"]["status"] == "ok"
+
+
+def test_a_kafka_that_cannot_be_read_is_unknown_with_the_reason() -> None:
+    (row,) = problems(view(THREE, problems={"kafka": "kafka-a01:9092: it speaks TLS, and we do not"}), "partitions")
+
+    assert row["status"] == "unknown" and "TLS" in row["reason"]

@@ -1,0 +1,296 @@
+"""The Kafka reader and the judges behind it: real brokers with ZooKeeper and with KRaft, and servers that are none."""
+
+from __future__ import annotations
+
+import pathlib
+import signal
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inventory.model import Cluster
+from smoketests import readers
+from smoketests.cluster.view import ClusterView
+from smoketests.readers import CannotRead, kafka
+from smoketests.readers.kafka import Quorum, Voter
+from tests.real import kafka_servers
+from tests.real.namespace import wait_for
+from tests.real.zookeeper import ZooKeeper
+from tests.smoketests.cluster.views import host, judged
+
+HOSTS = tuple(replace(host(number), name=f"kafka-a0{number}", address="127.0.0.1") for number in (1, 2))
+
+
+def admin(server: kafka_servers.Kafka) -> Any:
+    from kafka import KafkaAdminClient
+
+    return KafkaAdminClient(bootstrap_servers=[server.address], bootstrap_timeout_ms=20_000, request_timeout_ms=20_000)
+
+
+def create(server: kafka_servers.Kafka, topics: dict[str, dict[str, Any]]) -> None:
+    client = admin(server)
+    try:
+        client.create_topics(topics, timeout_ms=20_000)
+    finally:
+        client.close()
+
+
+def led(server: kafka_servers.Kafka, count: int) -> kafka.KafkaFacts | None:
+    """What the reader says, once so many partitions have leaders and full replicas."""
+    facts = kafka.read([server.address], {})
+    well = [row for row in facts.partitions or () if row.leader > 0 and len(row.isr) == len(row.replicas)]
+    return facts if len(well) == count else None
+
+
+def statuses(seen: ClusterView, name: str) -> dict[str, str]:
+    return {item: row["status"] for item, row in judged(seen, name).items()}
+
+
+@pytest.mark.slow
+def test_a_real_kraft_broker_is_read_whole(tmp_path: pathlib.Path) -> None:
+    with kafka_servers.with_kraft(tmp_path / "kraft") as server:
+        create(server, {"orders": {"num_partitions": 3, "replication_factor": 1,
+                                   "configs": {"min.insync.replicas": "1"}}})  # fmt: skip
+        wait_for("leaders", lambda: led(server, 3), 30)
+        one = Cluster("prod-a", HOSTS[:1], kafka=(server.address,))
+        seen = readers.look(one, {})
+        facts = seen.kafka
+
+        assert facts and [(row.id, row.port) for row in facts.brokers] == [(1, server.port)]
+        assert facts.quorum and facts.quorum.leader == 1 and [voter.id for voter in facts.quorum.voters] == [1]
+        assert [row.min_isr for row in facts.partitions or ()] == [1, 1, 1] and facts.untold == ()
+        assert set(statuses(seen, "partitions").values()) == {"ok"}
+        assert set(statuses(seen, "broker_ids").values()) == {"ok"}
+        assert statuses(seen, "zk_quorum") == {"controllers": "warning"}, "a quorum of one cannot lose one"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["killed", "frozen"])
+def test_a_real_broker_of_two_killed_or_frozen(how: str, tmp_path: pathlib.Path) -> None:
+    """Under-replicated, below min.insync.replicas and without a leader: all three, by one dead broker."""
+    with ExitStack() as running:
+        zookeeper = running.enter_context(ZooKeeper(tmp_path / "zk"))
+        at = f"127.0.0.1:{zookeeper.port}"
+        brokers = [
+            running.enter_context(kafka_servers.with_zookeeper(tmp_path / f"b{number}", number, f"{at}/kafka"))
+            for number in (1, 2)
+        ]
+        create(brokers[0], {
+            "both": {"num_partitions": 2, "replication_factor": 2, "configs": {"min.insync.replicas": "1"}},
+            "strict": {"num_partitions": 1, "replication_factor": 2, "configs": {"min.insync.replicas": "2"}},
+            "alone": {"num_partitions": 2, "replication_factor": 1},
+        })  # fmt: skip
+        wait_for("leaders", lambda: led(brokers[0], 5), 40)
+        whole = Cluster("prod-a", HOSTS, (f"{at}/kafka",), (brokers[0].address, brokers[1].address))
+        seen = readers.look(whole, {})
+
+        assert set(statuses(seen, "partitions").values()) == {"ok"}
+        assert statuses(seen, "broker_ids") == {"broker 1": "ok", "broker 2": "ok", "metadata": "ok"}
+        assert seen.kafka and seen.kafka.quorum is None and seen.kafka.untold == ()
+
+        brokers[1].process.send_signal(signal.SIGKILL if how == "killed" else signal.SIGSTOP)
+        found = wait_for("the controller to notice", lambda: _offline(whole), 60)
+        seen = readers.look(whole, {})
+
+        assert "alone-" in found["offline"]["reason"] and "broker 2 (kafka-a02)" in found["offline"]["reason"]
+        assert found["min_isr"]["status"] == "critical" and "strict-0" in found["min_isr"]["reason"]
+        assert found["under_replicated"]["status"] == "warning"
+        assert "missing are broker 2 (kafka-a02)" in found["under_replicated"]["reason"]
+        assert statuses(seen, "broker_ids") == {"broker 1": "ok", "broker 2": "critical", "metadata": "ok"}
+
+
+def _offline(whole: Cluster) -> dict[str, Any] | None:
+    found = judged(readers.look(whole, {}), "partitions")
+    ready = all(found.get(item, {}).get("status") == "critical" for item in ("offline", "min_isr"))
+    return found if ready else None
+
+
+# --- servers that are none; they stand in for brokers with TLS, logins and failures
+
+
+class StandIn:
+    """A stand-in for a broker: each connection is given to `serve`; nothing here is Kafka."""
+
+    def __init__(self, serve: Any) -> None:
+        self._serve = serve
+        self._held: list[socket.socket] = []
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _address = self._listening.accept()
+            except OSError:
+                return
+            self._held.append(connection)
+            threading.Thread(target=self._safely, args=(connection,), daemon=True).start()
+
+    def _safely(self, connection: socket.socket) -> None:
+        try:
+            self._serve(connection)
+        except (OSError, struct.error):  # the other side had enough
+            connection.close()
+
+    def close(self) -> None:
+        self._listening.close()
+        for connection in self._held:
+            connection.close()
+
+
+def says(words: bytes) -> Any:
+    def serve(connection: socket.socket) -> None:
+        connection.recv(100)
+        connection.sendall(words)
+        connection.close()
+
+    return serve
+
+
+def request(connection: socket.socket) -> tuple[int, int, bytes]:
+    """api key, version, correlation id of the next request."""
+    (size,) = struct.unpack(">i", connection.recv(4, socket.MSG_WAITALL))
+    body = connection.recv(size, socket.MSG_WAITALL)
+    key, version = struct.unpack(">hh", body[:4])
+    return key, version, body[4:8]
+
+
+def wants_a_login(connection: socket.socket) -> None:
+    """As a SASL listener does: it tells its versions to anyone, then closes on the first real question."""
+    while True:
+        key, _version, correlation = request(connection)
+        if key != 18:
+            connection.close()
+            return
+        keys = [(3, 0, 9), (17, 0, 1), (18, 0, 0), (36, 0, 2), (60, 0, 0)]
+        body = correlation + struct.pack(">hi", 0, len(keys)) + b"".join(struct.pack(">hhh", *row) for row in keys)
+        connection.sendall(struct.pack(">i", len(body)) + body)
+
+
+@pytest.fixture
+def stand_in() -> Iterator[Any]:
+    started: list[StandIn] = []
+
+    def start(serve: Any) -> StandIn:
+        started.append(StandIn(serve))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (b"\x15\x03\x01\x00\x02\x02\x28", "it speaks TLS, and we do not"),
+        (b"", "closed the connection without a word"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "not as Kafka does"),
+        (b"\x00\x00\x00", "not as Kafka does"),
+        (b"\x00\x00\x00\x0a\x00\x00\x00\x08", "not as Kafka does"),
+    ],
+)
+def test_what_is_no_kafka_is_told_with_its_reason(words: bytes, reason: str, stand_in: Any) -> None:
+    server = stand_in(says(words))
+
+    with pytest.raises(CannotRead, match=reason):
+        kafka.read([server.address], {})
+
+
+def test_a_port_where_nothing_listens_and_a_name_nobody_knows() -> None:
+    with pytest.raises(CannotRead, match=r"nothing listens.*no-such-host.invalid:9092: "):
+        kafka.read(["127.0.0.1:1", "no-such-host.invalid"], {})
+
+
+@pytest.mark.slow
+def test_a_listener_that_wants_a_login_is_told_so_within_its_deadline(stand_in: Any) -> None:
+    server = stand_in(wants_a_login)
+    started = time.monotonic()
+
+    with pytest.raises(CannotRead, match=r"lets us ask nothing.*does it want a login \(SASL\)\?"):
+        kafka.read([server.address], {})
+    assert time.monotonic() - started < kafka.WHOLE_S
+
+
+@pytest.mark.slow
+def test_a_server_that_says_half_and_falls_silent_costs_its_deadline(stand_in: Any) -> None:
+    def half(connection: socket.socket) -> None:
+        connection.recv(100)
+        connection.sendall(b"\x00\x00")
+        time.sleep(30)
+
+    server = stand_in(half)
+    started = time.monotonic()
+
+    with pytest.raises(CannotRead, match="no answer"):
+        kafka.read([server.address], {})
+    assert time.monotonic() - started < kafka.WHOLE_S
+
+
+@pytest.mark.slow
+def test_a_wrong_tls_certificate_is_told_and_no_password_ever(stand_in: Any) -> None:
+    server = stand_in(says(b"no TLS here"))
+    settings = {"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN", "sasl_plain_username": "smoke",
+                "sasl_plain_password": "geheim"}  # fmt: skip
+
+    with pytest.raises(CannotRead) as caught:
+        kafka.read([server.address], settings)
+    assert "geheim" not in str(caught.value) and server.address in str(caught.value)
+
+
+def test_settings_that_cannot_be_are_a_reason() -> None:
+    with pytest.raises(CannotRead, match=r"Unrecognized configs|no_such_setting"):
+        kafka._connect(["127.0.0.1:1"], {"no_such_setting": 1})
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("AuthenticationFailedError bad login geheim", "it does not take our login"),
+        ("SSLError CERTIFICATE_VERIFY_FAILED", "TLS with it fails"),
+        ("KafkaTimeoutError", "does it want a login"),
+    ],
+)
+def test_reasons_for_a_person(error: str, words: str) -> None:
+    said = kafka._words(Exception(error), {"sasl_plain_password": "geheim"})
+
+    assert words in said and "geheim" not in said
+
+
+def quorum(leader: int, **voters: int) -> dict[str, Any]:
+    rows = [{"replica_id": int(name[1:]), "last_caught_up_timestamp": at} for name, at in voters.items()]
+    return {"topics": [{"partitions": [{"leader_id": leader, "current_voters": rows}]}]}
+
+
+def test_how_far_the_voters_are_behind() -> None:
+    assert kafka._quorum(quorum(1, v1=10_000, v2=9_500, v3=-1)) == Quorum(
+        1, (Voter(1, 0), Voter(2, 500), Voter(3, kafka.NEVER))
+    )
+    assert kafka._quorum(quorum(1, v1=-1, v2=-1)) == Quorum(1, (Voter(1, None), Voter(2, None)))
+
+
+def test_a_quorum_that_is_described_oddly_is_untold() -> None:
+    untold: list[str] = []
+
+    assert kafka._odd_is_untold({"topics": []}, untold) is None and "oddly" in untold[0]
+
+
+@given(st.binary(max_size=40))
+def test_rubbish_is_never_taken_for_kafka(words: bytes) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(words)
+        theirs.shutdown(socket.SHUT_WR)
+        said = kafka._greet(ours)
+
+    assert bool(said) is (words[4:8] != kafka.HELLO[8:12])
