@@ -17,14 +17,14 @@ def check(inventory: Inventory) -> list[Problem]:
 
 def _shared(inventory: Inventory) -> Iterator[Problem]:
     """The same name, address, BMC or disk on two hosts; the same broker id in one cluster."""
-    seen: dict[tuple[str, object], Host] = {}
+    seen: dict[tuple[str, object], tuple[Host, str]] = {}
     for cluster in inventory.clusters:
         for host in cluster.hosts:
             for kind, value, setting in _own(cluster, host):
-                other = seen.setdefault((kind, value), host)
+                other, its_setting = seen.setdefault((kind, value), (host, setting))
                 if other is not host:
                     what = kind.partition(" of cluster ")[0]
-                    where = place(inventory, other, setting)
+                    where = place(inventory, other, its_setting)
                     words = f"{host.name}: {what} {value!s:.100} belongs to {other.name} too ({where})"
                     yield Problem(place(inventory, host, setting), words)
 

@@ -122,7 +122,9 @@ class _Loading:
         for key, place, _node in other.pairs():
             if key in one.value:
                 self._problem(place, f"{what}: {shown(key)} stands in {one.value[key][0]} too")
-        return Node(MAP, {**other.value, **one.value}, before.place)
+        return Node(
+            MAP, {**one.value, **{key: pair for key, pair in other.value.items() if key not in one.value}}, before.place
+        )
 
     # Ansible
 

@@ -109,7 +109,7 @@ def parse(words: str, file: str) -> tuple[Node | None, list[Problem]]:
         building.problems.append(_syntax(error, file, words))
     except yaml.reader.ReaderError as error:
         building.problems.append(_odd_character(error, file, words))
-    except _TooMuch as error:
+    except _Stop as error:
         building.problems.append(Problem(error.args[1], error.args[0]))
     else:
         return building.root, building.problems
@@ -144,7 +144,7 @@ def _odd_character(error: Any, file: str, words: str) -> Problem:
     return Problem(place, f"not YAML: the character {code:#x} has no place in it")
 
 
-class _TooMuch(Exception):
+class _Stop(Exception):
     """A file that is not worth reading on; its words and the place."""
 
 
@@ -169,7 +169,7 @@ class _Building:
     def _take_DocumentStartEvent(self, _event: Any, place: Place) -> None:
         self._documents += 1
         if self._documents > 1:
-            raise _TooMuch("a second document begins here (`---`); one file holds one", place)
+            raise _Stop("a second document begins here (`---`); one file holds one", place)
 
     def _take_ScalarEvent(self, event: Any, place: Place) -> None:
         node = Node(TEXT, event.value, place, bool(event.implicit[0]), self._tag(event, place))
@@ -178,11 +178,7 @@ class _Building:
 
     def _take_AliasEvent(self, event: Any, place: Place) -> None:
         if event.anchor not in self._anchors:
-            self.problems.append(
-                Problem(place, f"*{event.anchor[:80]} stands for nothing: no &{event.anchor[:80]} above")
-            )
-            self._add(Node(TEXT, "", place, plain=True))
-            return
+            raise _Stop(f"*{event.anchor[:80]} stands for nothing: no &{event.anchor[:80]} above", place)
         self._add(self._anchors[event.anchor])
 
     def _take_SequenceStartEvent(self, event: Any, place: Place) -> None:
@@ -193,7 +189,7 @@ class _Building:
 
     def _begin(self, node: Node, anchor: str | None) -> None:
         if len(self._open) >= DEEPEST:
-            raise _TooMuch(f"nested more than {DEEPEST} deep", node.place)
+            raise _Stop(f"nested more than {DEEPEST} deep", node.place)
         self._open.append((node, anchor))
 
     def _take_SequenceEndEvent(self, _event: Any, _place: Place) -> None:
@@ -222,7 +218,7 @@ class _Building:
         parent = self._open[-1][0]
         parent.size += node.size
         if parent.size > MOST_NODES or self._size > MOST_NODES:
-            raise _TooMuch(f"unfolds to more than {MOST_NODES} values", node.place)
+            raise _Stop(f"unfolds to more than {MOST_NODES} values", node.place)
         parent.value.append(node)
 
     def _tag(self, event: Any, place: Place) -> str:

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import paramiko
 from fabric import Config, Connection
@@ -54,6 +54,14 @@ class Deadlines:
     def connecting(self) -> float:
         """From the first packet to being let in, with a second try."""
         return self.connect + self.banner + self.auth
+
+
+class Shown(NamedTuple):
+    """A host's key as it was shown, and what is known of it."""
+
+    target: Target
+    known: Known
+    key: paramiko.PKey
 
 
 @dataclass
@@ -112,6 +120,23 @@ class Access:
                     raise
                 time.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
+
+    def shown_key(self, host: Host, until: float) -> Shown:
+        """The key that a host shows, whether it is known or not. Nobody logs in there (but on bastions)."""
+        target = self._ssh.target(host)
+        known = self._known(target)
+        opening = Opening(known)
+        opened = self._socket(target, until, ())
+        transport = opening.transport(opened)
+        transport.banner_timeout = _within(self.deadlines.banner, until)
+        try:
+            transport.start_client(timeout=_within(self.deadlines.banner, until))
+            return Shown(target, known, transport.get_remote_server_key())
+        except (paramiko.SSHException, EOFError, OSError, ValueError) as error:
+            raise unreachable.of_handshake(error, f"{target.address}:{target.port}", opening.version()) from error
+        finally:
+            transport.close()
+            opened.close()
 
     def _connect_once(self, target: Target, until: float, through: tuple[str, ...]) -> Connection:
         where = f"{target.address}:{target.port}"

@@ -1,0 +1,93 @@
+"""Are the checks and limits that an inventory names those that there are? The inventory itself knows no check."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import inventory
+from agent import engine
+from inventory import Inventory, InventoryError
+from inventory.problems import Place, Problem, did_you_mean, shown
+
+ALL_NAMES = "`smoke list` names them all"
+
+
+def load(paths: Sequence[str]) -> Inventory:
+    """The inventory; InventoryError also for a check or a limit that does not exist."""
+    loaded = inventory.load(paths)
+    found = problems(loaded)
+    if found:
+        raise InventoryError(found)
+    return loaded
+
+
+def problems(loaded: Inventory) -> list[Problem]:
+    """Each once, however many hosts it is said for."""
+    found: dict[Problem, None] = {}
+    for cluster in loaded.clusters:
+        said = loaded.origin.get(f"cluster {cluster.name}", {})
+        found.update(dict.fromkeys(_of_limits(cluster.limits, said)))
+    for host in loaded.hosts:
+        said = loaded.origin.get(host.name, {})
+        found.update(dict.fromkeys(_of_limits(host.limits, said)))
+        for check in host.skip:
+            if _limits_of(check) is None:
+                place = said.get(f"skip.{check}", Place("inventory"))
+                found[Problem(place, f"skip: there is no check {shown(check)}{_near(check)}")] = None
+    return list(found)
+
+
+def _of_limits(limits: Mapping[str, Mapping[str, Any]], said: Mapping[str, Place]) -> Iterator[Problem]:
+    for check, of_check in limits.items():
+        known = _limits_of(check)
+        for path, limit, value in _each(f"limits.{check}", of_check):
+            place = said.get(path, Place("inventory"))
+            if known is None:
+                yield Problem(place, f"limits: there is no check {shown(check)}{_near(check)}")
+            elif limit not in known:
+                yield Problem(place, f"{check} has no limit {shown(limit)}{_suggestion(limit, known)}")
+            elif _kind(value) != _kind(known[limit]):
+                words = f"{check}: {limit} is {_kind(known[limit])} such as {known[limit]!r}, not {shown(value)}"
+                yield Problem(place, words)
+
+
+def _each(path: str, limits: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """The limits of a check and those of its items, each with the path under which its place is known."""
+    for name, value in limits.items():
+        if name != "items":
+            yield f"{path}.{name}", name, value
+            continue
+        for item, of_item in value.items():
+            yield from ((f"{path}.items.{item}.{limit}", limit, one) for limit, one in of_item.items())
+
+
+@functools.cache
+def _limits_of(check: str) -> Mapping[str, Any] | None:
+    """A check's own limits, of the agent's checks and of those of clusters; None where there is no such check."""
+    if check in engine.names():
+        return engine.load(check).LIMITS
+    clusters = _cluster_checks()
+    return clusters.load(check).LIMITS if clusters and check in clusters.names() else None
+
+
+@functools.cache
+def _cluster_checks() -> Any:
+    return importlib.import_module("smoketests.cluster") if importlib.util.find_spec("smoketests.cluster") else None
+
+
+def _near(check: str) -> str:
+    clusters = _cluster_checks()
+    known: Iterable[str] = [*engine.names(), *(clusters.names() if clusters else ())]
+    return did_you_mean(check, known, ALL_NAMES)
+
+
+def _suggestion(limit: str, known: Mapping[str, Any]) -> str:
+    return did_you_mean(limit, known) if known else "; it has none"
+
+
+def _kind(value: Any) -> str:
+    return "a number" if isinstance(value, (int, float)) else "a text"
