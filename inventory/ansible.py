@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from inventory import ansible_source
 from inventory.ansible_source import Group, Source, Variables, listed
-from inventory.problems import Place, Problem, did_you_mean, shown
+from inventory.problems import Place, Problem, did_you_mean, plainly, shown
 from inventory.tree import LIST, MAP, TEXT, Node, mapping, text
 
 ROLES = {
@@ -139,9 +139,9 @@ class _Translation:
             clusters.setdefault(cluster, {})[name] = self._host(name, variables, sorted(roles), cluster, at)
         if not clusters and not self._problems:
             self._problems.append(
-                Problem(place, "none of Ansible's groups is known as a role or a cluster (see docs/inventory.md)")
+                Problem(place, "none of Ansible's groups stands for a role or a cluster (docs/inventory.md)")
             )
-        notes = [f"{len(left_out)} of Ansible's hosts left out, in no cluster or role: {', '.join(left_out)[:200]}"]
+        notes = [f"{len(left_out)} of Ansible's hosts left out, in no cluster or role: {plainly(', '.join(left_out))}"]
         bodies = {name: _in_group(hosts, place) for name, hosts in clusters.items()}
         root = mapping({"clusters": mapping(bodies, place)}, place)
         return Found(root, self._problems, notes if left_out else [])
@@ -195,7 +195,9 @@ class _Translation:
         if not setting:
             return
         if node.kind == TEXT and "{{" in node.value:
-            self._problems.append(Problem(place, f"{variable}: a template that only Ansible can fill; give its result"))
+            self._problems.append(
+                Problem(place, f"{plainly(variable)}: a template that only Ansible can fill; give its result")
+            )
             return
         adapted = _adapted(setting, node)
         if adapted:

@@ -50,6 +50,11 @@ def shown(word: object) -> str:
     return ascii(text if len(text) <= LONGEST_WORD else text[:LONGEST_WORD] + "…")
 
 
+def plainly(word: str) -> str:
+    """The same without quotes."""
+    return shown(word)[1:-1]
+
+
 def did_you_mean(word: object, known: Iterable[str], otherwise: str = "") -> str:
     """What to add to "… is unknown": `; did you mean 'layout'?`, or the few that there are.
 

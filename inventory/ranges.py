@@ -29,7 +29,7 @@ def expand(text: str) -> list[str]:
     ['zk1']
     """
     if len(text) > LONGEST_TEXT:
-        raise BadRange(f"{text[:80]}…: longer than {LONGEST_TEXT} characters")
+        raise BadRange(f"{_plainly(text)}…: longer than {LONGEST_TEXT} characters")
     # what re.split gives: text, inside of a bracket, text, inside of a bracket, text
     parts = BRACKET.split(text)
     choices = [_numbers(part, text) if index % 2 else [part] for index, part in enumerate(parts)]
@@ -58,25 +58,29 @@ def _numbers(inside: str, text: str) -> list[str]:
         found += _span(first, last or first, int(step[:LONGEST_NUMBER] or 1), text)
         _limit(len(found), text)
     if len(set(found)) < len(found):
-        raise BadRange(f"{text[:80]}: a number stands there twice")
+        raise BadRange(f"{_plainly(text)}: a number stands there twice")
     return found
 
 
 def _span(first: str, last: str, step: int, text: str) -> list[str]:
     if max(len(first), len(last)) > LONGEST_NUMBER:
-        raise BadRange(f"{text[:80]}: a number of more than {LONGEST_NUMBER} digits")
+        raise BadRange(f"{_plainly(text)}: a number of more than {LONGEST_NUMBER} digits")
     if int(first) > int(last):
-        raise BadRange(f"{text[:80]}: {first} is more than {last}; did you mean [{last}-{first}]?")
+        raise BadRange(f"{_plainly(text)}: {first} is more than {last}; did you mean [{last}-{first}]?")
     if step < 1:
-        raise BadRange(f"{text[:80]}: a step of 0")
+        raise BadRange(f"{_plainly(text)}: a step of 0")
     width = len(first) if first.startswith("0") else 0
     if (width and len(last) < width) or (last.startswith("0") and len(last) != len(first)):
-        raise BadRange(f"{text[:80]}: {first} and {last} are padded differently")
+        raise BadRange(f"{_plainly(text)}: {first} and {last} are padded differently")
     numbers = range(int(first), int(last) + 1, step)
     _limit(len(numbers), text)
     return [str(number).zfill(width) for number in numbers]
 
 
+def _plainly(text: str) -> str:
+    return ascii(text[:80])[1:-1]
+
+
 def _limit(count: int, text: str) -> None:
     if count > MOST_NAMES:
-        raise BadRange(f"{text[:80]}: more than {MOST_NAMES} names")
+        raise BadRange(f"{_plainly(text)}: more than {MOST_NAMES} names")

@@ -8,7 +8,7 @@ import pathlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inventory.problems import Place, Problem, did_you_mean, shown
+from inventory.problems import Place, Problem, did_you_mean, plainly, shown
 from inventory.tree import LIST, MAP, Node
 
 FILE = pathlib.Path(__file__).parent / "schema.json"
@@ -66,7 +66,7 @@ def _told(error: Any, root: Node) -> Iterator[tuple[Place, str, tuple[Any, ...]]
             (*path, error.instance),
         )
     else:
-        name = next((f"{part}: " for part in reversed(path) if isinstance(part, str)), "")[:100]
+        name = next((f"{plainly(part)}: " for part in reversed(path) if isinstance(part, str)), "")
         yield node.place, name + _words(error), path
 
 

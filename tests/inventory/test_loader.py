@@ -182,8 +182,8 @@ WRONG = {
     "mounts: ['/d[1-2]', /d2]": "5:29: /d2 stands here twice",
     "mounts: {/d1: true}": "5:23: /d1: true is not what should stand behind a mount, or false where there is none",
     "mounts: {/d1: {serail: X}}": "5:24: unknown key 'serail'; did you mean 'serial'?",
-    "interfaces: {eth0: fast}": "5:28: eth0: 'fast' is not the speed in Mbit/s, or speed_mbps and duplex, or false where "
-    "there is none",
+    "interfaces: {eth0: fast}": "5:28: eth0: 'fast' is not the speed in Mbit/s, or speed_mbps and duplex, or false "
+    "where there is none",
     "disks: [X, X]": "5:20: X stands here twice",
     "bmc: {password: hunter2}": "5:25: password: a password has no place in a file that is shared: name an environment "
     "variable (password_env) or a file (password_file)",
@@ -193,16 +193,16 @@ WRONG = {
     "skip: {power: true}": "5:23: power: true is not a reason, or false",
     "skip: {power: ''}": "5:23: power: '' is too short to be a reason, or false",
     "limits: {smart: 5}": "5:25: smart: 5 is not a mapping (key: value)",
-    "limits: {smart: {x: [1]}}": "5:29: x: a list is not a number or a text (a limit's value: a number, or a text where "
-    "the check's own is one)",
+    "limits: {smart: {x: [1]}}": "5:29: x: a list is not a number or a text (a limit's value: a number, or a text "
+    "where the check's own is one)",
     "broker_id: '[1-2]'": "5:9: broker_id: stands for 2 values, the hosts' range for 1",
     "broker_id: -1": "5:20: broker_id: -1 is less than 0",
     "roles: [zookeeper]\n        broker_id: 1": "6:9: kafka-a01: a broker id, but its roles are zookeeper",
     "rack: 1\n        rack: 2": "6:9: 'rack' stands here twice, first in line 5",
     "groups: [x]": "5:18: the cluster has no group 'x'",
     "zookeeper: ['a b']": "5:21: zookeeper: 'a b' is not a host and port, such as kafka-a01:9092",
-    "rack: !!python/object:os.system x": "5:15: the tag 'tag:yaml.org,2002:python/object:os.system' means nothing in an "
-    "inventory",
+    "rack: !!python/object:os.system x": "5:15: the tag 'tag:yaml.org,2002:python/object:os.system' means nothing in "
+    "an inventory",
     "rack: *x": "5:15: *x stands for nothing: no &x above",
     "\track: x": "5:9: not YAML: found character that cannot start any token (a text that starts with it needs quotes; "
     "YAML is indented with spaces, not tabs)",
@@ -253,7 +253,7 @@ def test_two_machines_cannot_share_what_only_one_can_have(tmp_path: pathlib.Path
         "5:12: h2: address 10.0.0.1 belongs to h1 too (inv.yaml:4:12)",
         "5:31: h2: broker id 1 belongs to h1 too (inv.yaml:4:31)",
         "5:60: h2: disk S1 belongs to h1 too (inv.yaml:4:45)",
-        "5:81: h2: BMC address b1:623 belongs to h1 too (inv.yaml:4:64)",
+        "5:80: h2: BMC address b1:623 belongs to h1 too (inv.yaml:4:64)",
         "7:7: h4: address h4 belongs to h3 too (inv.yaml:6:12)",
     ]
 
