@@ -206,8 +206,8 @@ WRONG = {
     "rack: *x": "5:15: *x stands for nothing: no &x above",
     "\track: x": "5:9: not YAML: found character that cannot start any token (a text that starts with it needs quotes; "
     "YAML is indented with spaces, not tabs)",
-    "rack: a: b": "5:16: not YAML: mapping values are not allowed in this context (a text with `: ` in it needs quotes, "
-    "and keys of one level the same indent)",
+    "rack: a: b": "5:16: not YAML: mapping values are not allowed in this context (a text with `: ` in it needs "
+    "quotes, and keys of one level the same indent)",
 }  # fmt: skip
 
 
@@ -376,8 +376,10 @@ def test_importing_the_inventory_loads_nothing_heavy() -> None:
 
 
 def test_two_thousand_hosts_are_read_in_a_few_seconds(tmp_path: pathlib.Path) -> None:
-    rows = [f"      k{number}: {{address: 10.{number // 250}.0.{number % 250}, rack: r{number // 40}, broker_id: {number},"
-            f" mounts: {{{', '.join(f'/d{disk}: {{serial: S{number}x{disk}}}' for disk in range(12))}}}}}"
+    def mounts(number: int) -> str:
+        return ", ".join(f"/d{disk}: {{serial: S{number}x{disk}}}" for disk in range(12))
+
+    rows = [f"      k{number}: {{rack: r{number // 40}, broker_id: {number}, mounts: {{{mounts(number)}}}}}"
             for number in range(2000)]  # fmt: skip
     path = write(tmp_path, "clusters:\n  a:\n    hosts:\n" + "\n".join(rows))
 

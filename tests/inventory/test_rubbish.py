@@ -35,9 +35,9 @@ WORDS = [
     "<<",
     "0",
 ]
-KEYS = ["clusters", "defaults", "ansible", "hosts", "groups", "limits", "items", "mounts", "interfaces", "bmc", "skip", "all",
-        "children", "vars", "_meta", "hostvars", "roles", "kafka", "zookeeper", "rack", "address", "broker_id", "password",
-        "smoke", "smoke_mounts", "ansible_host", "inventory", "variables", "layouts", *WORDS]  # fmt: skip
+KEYS = ["clusters", "defaults", "ansible", "hosts", "groups", "limits", "items", "mounts", "interfaces", "bmc", "skip",
+        "all", "children", "vars", "_meta", "hostvars", "roles", "kafka", "zookeeper", "rack", "address", "broker_id",
+        "password", "smoke", "smoke_mounts", "ansible_host", "inventory", "variables", "layouts", *WORDS]  # fmt: skip
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(WORDS) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
@@ -86,7 +86,8 @@ def test_any_tree_is_an_inventory_or_told_to_be_none(value: Any) -> None:
 @given(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=5))
 @settings(max_examples=200)
 def test_any_settings_of_a_host_are_taken_or_told(value: dict[str, Any]) -> None:
-    for tree in ({"clusters": {"c": {"hosts": {"k[1-2]": value, "z": None}}}}, {"clusters": {"c": value}, "defaults": value},
+    for tree in ({"clusters": {"c": {"hosts": {"k[1-2]": value, "z": None}}}},
+                 {"clusters": {"c": value}, "defaults": value},
                  {"_meta": {"hostvars": {"k1": value}}, "kafka": {"hosts": ["k1"], "vars": value}},
                  {"all": {"children": {"kafka": {"hosts": {"k1": value}, "vars": value}}}}):  # fmt: skip
         assert is_whole(outcome(json.dumps(tree).encode()))
