@@ -375,6 +375,7 @@ def test_importing_the_inventory_loads_nothing_heavy() -> None:
     assert not {"yaml", "jsonschema", "referencing", "paramiko", "click", "agent"} & set(loaded)
 
 
+@pytest.mark.slow
 def test_two_thousand_hosts_are_read_in_a_few_seconds(tmp_path: pathlib.Path) -> None:
     def mounts(number: int) -> str:
         return ", ".join(f"/d{disk}: {{serial: S{number}x{disk}}}" for disk in range(12))

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import inventory
 from agent.report import Report
 from agent.status import ok, unknown
+from inventory import schema, tree
 from inventory.model import Host
 from smoketests import collect_keys, inventory_commands, inventory_limits, learn
 from smoketests.bundle import BundleError, build
@@ -79,6 +80,15 @@ def test_mistakes_come_all_at_once_and_nothing_of_the_rest(tmp_path: pathlib.Pat
         f"{path}:1:48: psus: 'x' is not a whole number (how many power supplies should be fitted)",
         "2 mistakes",
     ]
+
+
+def test_limits_of_cluster_checks_are_known_too(tmp_path: pathlib.Path) -> None:
+    text = "clusters: {c: {limits: {clock_skew: {clock_skw: 1}}, skip: {reach: it is off}, hosts: [h]}}"
+
+    result = smoke_inventory("check", write(tmp_path, text))
+
+    assert "clock_skew has no limit 'clock_skw'" in result.output
+    assert "reach" not in result.output
 
 
 def test_every_limit_of_every_check_can_be_said(tmp_path: pathlib.Path) -> None:
@@ -194,8 +204,8 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=6,
 )
-NAMES = ["mounted", "device", "fstype", "path", "serial", "interface", "present", "carrier", "speed_mbps", "part", "ports",
-         "active", "unseen", "kind", "level"]  # fmt: skip
+NAMES = ["mounted", "device", "fstype", "path", "serial", "interface", "present", "carrier", "speed_mbps", "part",
+         "ports", "active", "unseen", "kind", "level"]  # fmt: skip
 
 
 @given(
@@ -220,9 +230,9 @@ def test_whatever_a_host_says_the_learned_text_is_yaml_with_its_name(findings: l
 
     assert set(yaml.safe_load(text)["clusters"]["prod"]["hosts"]) == {"k1"}
     assert all(character.isprintable() or character == "\n" for character in text)
-    root, problems = inventory.loader.tree.parse(text, "learned")
+    root, problems = tree.parse(text, "learned")
     assert root is not None and not problems
-    assert not inventory.loader.schema.check(root)
+    assert not schema.check(root)
 
 
 @pytest.mark.root
