@@ -52,6 +52,9 @@ NVME_BITS = (
     (0xC0, "a bit that is not yet defined"),
 )
 
+# What every NVMe health log holds.
+NVME_MUST_TELL = ("nvme_warning_bits", "spare_percent", "wear_percent", "media_errors")
+
 Limits = Mapping[str, Any]
 
 
@@ -79,8 +82,12 @@ def _untold(facts: Facts) -> Iterator[Verdict]:
         yield unknown("no overall SMART status, so it cannot be told whether it is failing")
     elif facts.kind == "ata" and not facts.attributes:
         yield unknown("its SMART attributes cannot be read")
-    elif facts.kind == "nvme" and facts.nvme_warning_bits is None:
+    elif facts.kind == "nvme" and None in [getattr(facts, name) for name in NVME_MUST_TELL]:
         yield unknown("its health log cannot be read")
+    elif facts.unread:
+        yield unknown(f"no number where a count should be: {_listed(facts.unread)}")
+    elif not facts.whole:
+        yield unknown("smartctl's report is cut short")
 
 
 def _assessment(facts: Facts, limits: Limits) -> Iterator[Verdict]:

@@ -50,7 +50,9 @@ def read(answer: Answer) -> Facts:
     if not kind:
         raise BadReport("smartctl printed no report")
     device = _device(lines, kind, answer.code)
-    facts = _common(lines, fields, device)._replace(kind=kind, exit_status=answer.code)
+    # Of ATA and NVMe drives smartctl always ends with an empty line; its text may break off at the end of a line too.
+    whole = kind == "scsi" or answer.out.endswith("\n\n")
+    facts = _common(lines, fields, device)._replace(kind=kind, exit_status=answer.code, whole=whole)
     facts = {"ata": _ata, "scsi": _scsi, "nvme": _nvme}[kind](facts, lines, fields, device)
     tests = [SelfTest(text(test.type), text(test.status), number(test.hours)) for test in device.tests]
     return with_self_tests(facts, tests) if tests or _has_test_log(lines) else facts
@@ -118,13 +120,16 @@ def _device(lines: List[str], kind: str, code: int) -> Any:
 
     try:
         return Device("/dev/reported", interface=kind, smartctl=OneReport(smartctl_path="smartctl", options=[]))
+    except StopIteration:  # it ran out of lines
+        raise BadReport("smartctl's text is cut short") from None
     except Exception as error:  # it guards few of its conversions
         raise BadReport(f"pySMART cannot read smartctl's text: {type(error).__name__}: {error}"[:160]) from error
 
 
 def _common(lines: List[str], fields: Dict[str, str], device: Any) -> Facts:
     health = next((match.group(1).strip() for match in map(HEALTH.match, lines) if match), "")
-    model = text(device.model)
+    named = next(filter(None, (text(fields.get(name)) for name in ("Product", "Device Model", "Model Number"))), "")
+    model = named or text(device.model)  # pySMART takes Dell's "Add. Product Id" for the model
     wwn = fields.get("LU WWN Device Id", "") or fields.get("Logical Unit id", "").lower()
     sizes = (fields.get(name) for name in ("User Capacity", "Namespace 1 Size/Capacity", "Total NVM Capacity"))
     support = " ".join(line for line in lines if line.startswith("SMART support is:"))
@@ -199,8 +204,21 @@ def _scsi(facts: Facts, lines: List[str], fields: Dict[str, str], device: Any) -
         uncorrected_reads=number(seen._Uncorrected_Reads),
         uncorrected_writes=number(seen._Uncorrected_Writes),
         uncorrected_verifies=number(seen._Uncorrected_Verifies),
+        unread=_unread(lines, fields),
         wear_percent=percent(fields.get("Percentage used endurance indicator")),
     )
+
+
+# "read:   4183120        2         0   4183122   4183122      70291.229           0"
+ERROR_COUNTS = re.compile(r"^(read|write|verify): .*?(\S+)\s*$")
+
+
+def _unread(lines: List[str], fields: Dict[str, str]) -> Tuple[str, ...]:
+    """Those counters of a SAS disk that are there and hold no number."""
+    counts = {match.group(1): match.group(2) for match in map(ERROR_COUNTS.match, lines) if match}
+    if "Elements in grown defect list" in fields:
+        counts["grown defects"] = fields["Elements in grown defect list"]
+    return tuple(name for name, count in counts.items() if number(count) is None)
 
 
 def _nvme(facts: Facts, lines: List[str], fields: Dict[str, str], device: Any) -> Facts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from agent.sources.smart_report import (
     FAILED_TEST,
@@ -24,6 +24,12 @@ from agent.sources.smart_report import (
 
 # The key that tells what kind of disk it is, where the report does not say.
 KINDS = {"ata": "ata_smart_attributes", "scsi": "scsi_vendor", "nvme": "nvme_smart_health_information_log"}
+
+ATA_COUNTERS = (("ata_smart_error_log", "extended", "count"), ("ata_smart_error_log", "summary", "count"))
+SCSI_COUNTERS = (
+    ("scsi_grown_defect_list",),
+    *(("scsi_error_counter_log", kind, "total_uncorrected_errors") for kind in ("read", "write", "verify")),
+)
 
 
 def parse_json(printed: str) -> Facts:
@@ -56,6 +62,12 @@ def _rows(tree: Any, *keys: str) -> List[Any]:
 
 def _flag(given: Any) -> Optional[bool]:
     return given if isinstance(given, bool) else None
+
+
+def _unread(tree: Any, *paths: Tuple[str, ...]) -> Tuple[str, ...]:
+    """Those of these counters that are there and hold no number."""
+    given = {" ".join(path): _at(tree, *path) for path in paths}
+    return tuple(name for name, value in given.items() if value is not None and number(value) is None)
 
 
 def _first(*values: Optional[int]) -> Optional[int]:
@@ -125,6 +137,7 @@ def _ata(tree: Any, facts: Facts) -> Facts:
             number(_at(tree, "ata_smart_error_log", "extended", "count")),
             number(_at(tree, "ata_smart_error_log", "summary", "count")),
         ),
+        unread=_unread(tree, *ATA_COUNTERS),
     )
     facts = with_attributes(facts, [_attribute(row) for row in _rows(tree, "ata_smart_attributes", "table")])
     for log in ("extended", "standard"):
@@ -168,6 +181,7 @@ def _scsi(tree: Any, facts: Facts) -> Facts:
         uncorrected_verifies=uncorrected("verify"),
         status_text=said,
         too_hot="TEMPERATURE" in said.upper(),
+        unread=_unread(tree, *SCSI_COUNTERS),
     )
     tests = [
         tree[key] for key in (f"scsi_self_test_{index}" for index in range(20)) if isinstance(_at(tree, key), dict)

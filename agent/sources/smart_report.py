@@ -20,6 +20,7 @@ class Facts(NamedTuple):
     limit_celsius: the highest temperature it is made to work at; trip_celsius: where it calls itself too hot.
     failing_now, failing_usage, failed_before: attributes at or below the maker's threshold: those that foretell
     failure, those that tell of wear, and those that were there once and recovered.
+    unread: counters that are there and hold no number. whole: whether the report came to its end.
     """
 
     path: str = ""
@@ -68,6 +69,8 @@ class Facts(NamedTuple):
     self_test_failure: str = ""
     exit_status: int = 0
     messages: Tuple[str, ...] = ()
+    unread: Tuple[str, ...] = ()
+    whole: bool = True
     reallocated_growth: Optional[int] = None
     pending_growth: Optional[int] = None
     offline_uncorrectable_growth: Optional[int] = None
@@ -178,21 +181,24 @@ def maker(model: str) -> str:
 def with_attributes(facts: Facts, rows: Sequence[Attribute]) -> Facts:
     """The ATA table as facts."""
     counted: Dict[str, Any] = {}
+    unread = list(facts.unread)
     for row in rows:
         field, word = COUNTERS.get(row.number, ("", ""))
         if field and (not row.name or word in row.name.lower()):
             counted[field] = unpacked(row.raw) if row.number == 188 else number(row.raw)
+            unread += [f"attribute {row.number}"] if counted[field] is None else []
     hot = [row for row in rows if "temperature" in row.name.lower()]
     others = [row for row in rows if row not in hot]
     return facts._replace(
         **counted,
+        unread=tuple(unread),
         failing_now=tuple(_label(row) for row in others if row.failed == "now" and row.prefail),
         failing_usage=tuple(_label(row) for row in others if row.failed == "now" and not row.prefail),
         failed_before=tuple(_label(row) for row in others if row.failed == "past"),
         too_hot=any(row.failed == "now" for row in hot),
         was_too_hot=any(row.failed == "past" for row in hot),
         wear_percent=_wear(rows) if facts.wear_percent is None else facts.wear_percent,
-        attributes=len(rows),
+        attributes=sum(1 <= row.number <= 255 for row in rows),
     )
 
 

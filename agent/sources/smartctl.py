@@ -84,7 +84,7 @@ def read(host: Host, path: str, kind: str) -> Facts:
     facts = _report(host, path, kind)._replace(path=where)
     if facts.exit_status & CANNOT_READ:
         raise _refused(where, " ".join(facts.messages))
-    if facts.smart_available is False:
+    if facts.smart_available is False and facts.passed is not False:
         raise _without_smart(facts)
     return _with_growth(host, facts._replace(in_raid=_in_raid(host, path, kind)))
 

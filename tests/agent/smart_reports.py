@@ -151,6 +151,7 @@ Num  Test_Description    Status                  Remaining  LifeTime(hours)  LBA
 SCT Status Version:                  3
 Current Temperature:                    35 Celsius
 Specified Max Operating Temperature:    60 Celsius
+
 """
 
 SAS_TEXT = """\

@@ -19,13 +19,22 @@ from agent.live import LiveHost
 from agent.sources import disk_rules, smartctl
 from agent.sources.smart_report import Facts
 from tests.agent import smart_reports as reports
-from tests.agent.smart_reports import ata, disk, printed, sas, scan
+from tests.agent.smart_reports import ata, changed, disk, printed, sas, scan
 from tests.machine import HandmadeHost, by_item, next_run, run_checks
 
 DAY_S = 86400.0
 ATA = Facts(path="/dev/sdb", kind="ata", model="ST8000NM0055", serial="ZA1BC2DE", passed=True, attributes=20)
 SAS = Facts(path="/dev/sdc", kind="scsi", model="ST4000NM0023", serial="Z1Z0AAAA", passed=True)
-NVME = Facts(path="/dev/nvme0n1", kind="nvme", serial="S4GANX0K", passed=True, nvme_warning_bits=0)
+NVME = Facts(
+    path="/dev/nvme0n1",
+    kind="nvme",
+    serial="S4GANX0K",
+    passed=True,
+    nvme_warning_bits=0,
+    spare_percent=100,
+    wear_percent=3,
+    media_errors=0,
+)
 
 
 def machine(report: Any, expected: Optional[Expected] = None, **answers: Any) -> HandmadeHost:
@@ -125,6 +134,12 @@ def saying(report: Dict[str, Any]) -> Dict[str, Any]:
         (NVME._replace(media_errors=2, media_errors_growth=1), "critical"),
         (NVME._replace(error_log_entries=9000, error_log_growth=9), "ok"),
         (NVME._replace(nvme_warning_bits=None), "unknown"),
+        (NVME._replace(spare_percent=None), "unknown"),
+        (NVME._replace(wear_percent=None), "unknown"),
+        (NVME._replace(media_errors=None), "unknown"),
+        (ATA._replace(unread=("attribute 5",)), "unknown"),
+        (ATA._replace(whole=False), "unknown"),
+        (ATA._replace(whole=False, reported_uncorrectable=6), "critical"),
     ],
 )
 def test_the_edges_of_the_limits(facts: Facts, status: str) -> None:
@@ -285,6 +300,48 @@ def test_a_virtual_disk_that_shows_only_when_read_is_skipped() -> None:
     (finding,) = run_checks(machine(report), "smart")
 
     assert finding.status == "skipped" and "virtual disk" in finding.verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("report", "status"),
+    [
+        (ata(model_name="QEMU HARDDISK"), "ok"),
+        (changed(ata(passed=False), model_name="QEMU HARDDISK"), "critical"),
+        (changed(reports.nvme(), model_name="QEMU NVMe Ctrl"), "ok"),
+        (changed(reports.nvme(bits=4), model_name="QEMU NVMe Ctrl"), "critical"),
+        (reports.sas(scsi_vendor="Linux", scsi_product="scsi_debug"), "ok"),
+        (reports.sas(passed=False, scsi_vendor="Linux", scsi_product="scsi_debug"), "critical"),
+        (reports.sas(passed=False, scsi_product="QEMU HARDDISK", smart_support={"available": False}), "critical"),
+    ],
+)
+def test_a_disk_of_a_test_machine_that_tells_its_health_is_judged(report: Dict[str, Any], status: str) -> None:
+    (finding,) = run_checks(machine(report), "smart")
+
+    assert finding.status == status, finding.verdict.reason
+
+
+@pytest.mark.parametrize("rubbish", [-1, 1 << 63, 1e308, "x", [], {}, True])
+@pytest.mark.parametrize("report", [ata(), reports.sas(), reports.nvme()], ids=["ata", "sas", "nvme"])
+def test_counters_that_hold_no_number_are_never_ok(report: Dict[str, Any], rubbish: Any) -> None:
+    def spoiled(tree: Any) -> Any:
+        if isinstance(tree, dict):
+            return {key: rubbish if key == "raw" else spoiled(value) for key, value in tree.items()}
+        if isinstance(tree, list):
+            return [spoiled(value) for value in tree]
+        return rubbish if type(tree) is int else tree
+
+    (finding,) = run_checks(machine(Answer(0, json.dumps(spoiled(report)), "")), "smart")
+
+    assert finding.status == "unknown" and "the check failed" not in finding.verdict.reason
+
+
+def test_an_nvme_disk_without_its_health_log_is_unknown_though_it_passed() -> None:
+    report = reports.nvme()
+    del report["nvme_smart_health_information_log"]
+
+    (finding,) = run_checks(machine(report), "smart")
+
+    assert finding.status == "unknown" and "health log cannot be read" in finding.verdict.reason
 
 
 def test_a_machine_without_any_disk_is_unknown() -> None:
@@ -542,6 +599,9 @@ def test_an_old_smartctl_is_read_through_pysmart_with_one_process_a_disk() -> No
         (Answer(0, "smartctl 6.6 2017-11-05 r4594 [x]\n", ""), "printed no report"),
         (Answer(0, "\x00\x01", ""), "printed no report"),
         (Answer(0, reports.ata_text(ata())[:1200], ""), "cut short"),
+        (Answer(0, reports.ata_text(ata()).partition("SMART Error Log")[0].rstrip() + "\n", ""), "cut short"),
+        (Answer(0, reports.sas_text(defects=-5), ""), "no number where a count should be: grown defects"),
+        (Answer(0, reports.sas_text(uncorrected=-5), ""), "no number where a count should be: write"),
         (Stuck("smartctl -a /dev/sdb", 12.0), "no answer in 12 s"),
     ],
 )
@@ -549,6 +609,14 @@ def test_what_an_old_smartctl_cannot_tell_is_unknown(answer: Any, words: str) ->
     (finding,) = run_checks(old_machine(sdb=answer), "smart")
 
     assert finding.status == "unknown" and words in finding.verdict.reason
+
+
+def test_an_old_smartctl_names_a_relabelled_disk_by_its_model_and_not_by_the_seller() -> None:
+    report = reports.ata_text(ata()).replace("Serial Number:", "Add. Product Id:  DELL(tm)\nSerial Number:")
+
+    (finding,) = run_checks(old_machine(sdb=Answer(0, report, "")), "smart")
+
+    assert finding.facts["model"] == "ST8000NM0055-1RM112"
 
 
 def test_the_exit_status_of_an_old_smartctl_counts() -> None:
