@@ -30,11 +30,12 @@ LOGICAL_STATES = (
     ("offline", raid.FAILED),
 )
 SEGMENT_STATES = {"present": raid.ONLINE, "rebuilding": raid.REBUILDING, "missing": raid.MISSING}
+END = "Command completed successfully"
 GOOD = ("optimal", "not installed", "ok", "ready", "normal", "zmm optimal", "zero-maintenance mode optimal")
 
 
 def parse(number: str, text: str) -> Controller:
-    """One controller with its logical devices; CannotTell if the text tells of none."""
+    """One controller with its logical devices; CannotTell if the text tells of none or does not come to its end."""
     part: Dict[str, str] = {}
     controller = part
     logical: List[Dict[str, str]] = []
@@ -54,6 +55,8 @@ def parse(number: str, text: str) -> Controller:
             part.setdefault(pair.group(1), pair.group(2).strip())
     if not logical and "Controller Status" not in controller:
         raise CannotTell(f"arcconf lists nothing of controller {number}")
+    if END not in text:
+        raise CannotTell(f"arcconf's output of controller {number} is cut short: it does not say that it completed")
     said = controller.get("Controller Status", "Optimal")
     faults = () if said.lower() in GOOD else (f"controller status {said[:60]}",)
     battery = controller.get("Status", "Optimal")
@@ -82,7 +85,7 @@ def _array(controller: str, facts: Dict[str, str], segments: List[Tuple[str, str
         name=f"adaptec {controller} ld {facts['number']}",
         level=f"raid{level.split()[0].lower()}" if level.split() else "unknown level",
         state=_state(said) if members else raid.UNKNOWN,
-        said=(said[:60] or "nothing") + ("" if members else ", but no disk of it is listed"),
+        said=(said[:60] or "nothing") + raid.odd_list(len(members), len(members)),
         members=members,
         groups=_groups(segments) if level.split()[:1] in (["1"], ["10"]) else (),
         action="rebuild" if any(member.state == raid.REBUILDING for member in members) else "",

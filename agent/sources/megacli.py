@@ -20,6 +20,8 @@ DISK = pattern(r"PD: (\d{1,4}) Information")
 SPAN = pattern(r"Span: (\d{1,3}) - Number of PDs: (\d{1,4})")
 # Firmware state: Online, Spun Up
 PAIR = pattern(r"([\w./ '()-]+?) *: ?(.*)")
+# Exit Code: 0x00
+END = "Exit Code:"
 # Primary-1, Secondary-3, RAID Level Qualifier-0
 LEVEL = pattern(r"Primary-(\d), Secondary-(\d)")
 
@@ -34,7 +36,7 @@ class _Part(NamedTuple):
 
 
 def parse(text: str) -> List[Controller]:
-    """The adapters with their virtual drives; CannotTell if there is none."""
+    """The adapters with their virtual drives; CannotTell if there is none, or if the text does not come to its end."""
     adapters: Dict[str, List[_Part]] = {}
     parts: List[_Part] = []
     span = "0"
@@ -59,6 +61,8 @@ def parse(text: str) -> List[Controller]:
         raise CannotTell("MegaCli tells of no adapter")
     if not any(part.kind == "virtual" for found in adapters.values() for part in found):
         raise CannotTell("MegaCli lists no virtual drive, and it does not tell of other disks")
+    if END not in text:
+        raise CannotTell("MegaCli's output is cut short: no exit code at its end")
     return [_controller(number, found) for number, found in adapters.items()]
 
 
@@ -71,6 +75,7 @@ def _controller(number: str, parts: List[_Part]) -> Controller:
 
 def _array(adapter: str, virtual: _Part, parts: List[_Part]) -> Array:
     said = virtual.facts.get("State", "")
+    announced = sum(int(part.facts["disks"]) for part in parts if part.kind == "span")
     members: List[Member] = []
     spans: Dict[str, List[int]] = {}
     for part in parts:
@@ -81,11 +86,12 @@ def _array(adapter: str, virtual: _Part, parts: List[_Part]) -> Array:
     mirrors: Tuple[Tuple[int, ...], ...] = ()
     if level in ("raid1", "raid10"):
         mirrors = tuple(pair for slots in spans.values() for pair in raid.in_pairs(slots))
+    odd = raid.odd_list(len(members), announced or len(members))
     return Array(
         name=f"c{adapter}/v{virtual.number}",
         level=level,
-        state=VIRTUAL_STATES.get(said.lower(), raid.UNKNOWN) if members else raid.UNKNOWN,
-        said=(said or "nothing") + ("" if members else ", but no disk of it is listed"),
+        state=raid.UNKNOWN if odd else VIRTUAL_STATES.get(said.lower(), raid.UNKNOWN),
+        said=(said or "nothing") + odd,
         members=tuple(members),
         groups=mirrors,
         action="rebuild" if any(member.state == raid.REBUILDING for member in members) else "",

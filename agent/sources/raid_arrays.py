@@ -111,6 +111,17 @@ def _copies(first: int, near: int, far: int, disks: int, in_set: int) -> Tuple[i
     return tuple(sorted(slot % disks for slot in slots))
 
 
+def odd_list(listed: int, announced: int) -> str:
+    """What is odd about a list of disks, in words that go after the state; empty when it is as long as announced.
+
+    >>> odd_list(3, 4), odd_list(0, 0), odd_list(4, 4)
+    (', but 3 of its 4 disks are listed', ', but no disk of it is listed', '')
+    """
+    if not listed:
+        return ", but no disk of it is listed"
+    return f", but {listed} of its {announced} disks are listed" if listed != announced else ""
+
+
 def gone_slots(array: Array) -> List[int]:
     """The slots of mirrors in which no member has all its data."""
     live = {member.slot for member in array.members if member.state == ONLINE}

@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, List, NamedTuple, Tuple
+from typing import List, NamedTuple, Tuple
 
 from agent.host import CannotTell
 from agent.patterns import pattern
 from agent.sources import raid_arrays as raid
+from agent.sources import ssacli_rows
 from agent.sources.raid_arrays import Array, Controller, Member
+from agent.sources.ssacli_rows import Reading
 
-# Smart Array P410i in Slot 0 (Embedded)        /  HPE Smart HBA H240 in Slot 1  (HBA Mode)  (sn: PD...)
-CONTROLLER = pattern(r"(\S.*?) in Slot (\w+)\b")
-#    Array: A      /   array A (SAS, Unused Space: 0  MB)     /   Array A
-ARRAY = pattern(r"\s+[Aa]rray:? ([A-Z]{1,2})\b")
-#       Logical Drive: 1
-LOGICAL = pattern(r"\s+Logical Drive: (\d{1,4})$")
-#       logicaldrive 1 (1.8 TB, RAID 1+0, Recovering, 26% complete)
-LOGICAL_SHORT = pattern(r"\s+logicaldrive (\d{1,4}) \((.*)\)$")
-#       physicaldrive 1I:1:1 (port 1I:box 1:bay 1, SATA, 1 TB, OK, spare)
-DRIVE_SHORT = pattern(r"\s+physicaldrive (\S+) \((.*)\)$")
-#       physicaldrive 1I:1:1
-DRIVE = pattern(r"\s+physicaldrive (\S+)$")
-#    Internal Drive Cage at Port 1I, Box 1, OK
-ENCLOSURE = pattern(r"\s+(\S.*? at Port \w+, Box \w+), (.*)$")
-#          Mirror Group 1:
-MIRROR = pattern(r"\s+Mirror Group \d{1,3}:$")
-#          Fault Tolerance: 1+0
-PAIR = pattern(r"\s+([\w/()' .-]+?): *(.*)$")
 PERCENT = pattern(r"(\d{1,3}(?:\.\d+)?)% complete")
-UNASSIGNED = pattern(r"\s+(?:Unassigned|unassigned|HBA Drives)$")
-
 LOGICAL_STATES = (
     ("interim recovery", raid.DEGRADED),
     ("ready for re", raid.DEGRADED),
@@ -52,6 +34,8 @@ LOGICAL_STATES = (
     ("initializing", raid.OPTIMAL),
     ("rapid parity initialization", raid.OPTIMAL),
 )
+# The disks that a level has at the least.
+FEWEST = {"raid1": 2, "raid10": 4, "raid5": 3, "raid6": 4, "raid50": 6, "raid60": 8}
 GOOD = ("ok", "not configured", "not present", "n/a", "none", "charging", "recharging", "temporarily disabled", "")
 
 
@@ -64,89 +48,15 @@ class Drive(NamedTuple):
     worn: bool
 
 
-class _Reading:
-    """What has been read so far of one controller."""
-
-    def __init__(self, model: str, slot: str) -> None:
-        self.model, self.slot = model, slot
-        self.facts: Dict[str, str] = {}
-        self.logical: List[Dict[str, str]] = []
-        self.mirrors: List[List[List[str]]] = []
-        self.array = ""
-        self.arrays: Dict[str, Dict[str, str]] = {}
-        self.enclosures: List[Tuple[str, Dict[str, str]]] = []
-        self.drives: Dict[str, Dict[str, str]] = {}
-        self.of_array: Dict[str, List[str]] = {}
-        self.current = self.facts
-
-    def read(self, row: str) -> None:
-        if self._begin(row):
-            return
-        pair = PAIR.match(row)
-        if pair:
-            self.current.setdefault(pair.group(1), pair.group(2).strip())
-
-    def _begin(self, row: str) -> bool:
-        """Whether this row begins a part of the controller, which the rows after it speak of."""
-        array, logical, short = ARRAY.match(row), LOGICAL.match(row), LOGICAL_SHORT.match(row)
-        drive, drive_short = DRIVE.match(row), DRIVE_SHORT.match(row)
-        enclosure = ENCLOSURE.match(row)
-        if array or UNASSIGNED.match(row):
-            self.array, self.current = array.group(1) if array else "", {}
-            self.arrays[self.array] = self.current
-        elif enclosure:
-            self.current = {"Status": enclosure.group(2)}
-            self.enclosures.append((enclosure.group(1), self.current))
-        elif logical or short:
-            self._begin_logical((logical or short).group(1), short.group(2) if short else "")  # type: ignore[union-attr]
-        elif MIRROR.match(row) and self.mirrors:
-            self.mirrors[-1].append([])
-        elif drive or drive_short:
-            self._begin_drive((drive or drive_short).group(1), drive_short.group(2) if drive_short else "")  # type: ignore[union-attr]
-        else:
-            return False
-        return True
-
-    def _begin_logical(self, number: str, short: str) -> None:
-        self.current = {"number": number, "array": self.array}
-        words = [word.strip() for word in short.split(",")]
-        if len(words) >= 3:
-            self.current.update({"Fault Tolerance": words[1], "Status": ", ".join(words[2:])})
-        self.logical.append(self.current)
-        self.mirrors.append([])
-
-    def _begin_drive(self, name: str, short: str) -> None:
-        """A drive's own block, or a mention of it: in a mirror group, in a list of the array or of an enclosure."""
-        words = [word.strip() for word in short.split(",")]
-        if short and self.mirrors and self.mirrors[-1] and self.current is self.logical[-1]:
-            self.mirrors[-1][-1].append(name)
-        facts = self.drives.setdefault(name, {})
-        if len(words) >= 4:
-            facts.setdefault("Status", words[3])
-            facts.setdefault("Drive Type", "Spare Drive" if "spare" in short.rsplit(words[3], 1)[-1] else "")
-        if not short:
-            self.current = facts
-            facts.pop("Status", None)
-        if self.array and name not in self.of_array.setdefault(self.array, []):
-            self.of_array[self.array].append(name)
-
-
 def parse(text: str) -> List[Controller]:
-    """The controllers of `ctrl all show config [detail]`; CannotTell if it tells of none."""
-    readings: List[_Reading] = []
-    for row in text.splitlines():
-        row = row.replace("\t", "   ").rstrip()
-        title = CONTROLLER.match(row)
-        if title:
-            readings.append(_Reading(title.group(1)[:80], title.group(2)))
-        elif readings and row.startswith(" "):
-            readings[-1].read(row)
+    """The controllers of `ctrl all show config [detail]`; CannotTell if it tells of none, or breaks off."""
+    readings = ssacli_rows.read(text)
     if not readings:
         raise CannotTell(f"ssacli tells of no controller: {text.strip()[:80] or 'nothing printed'}".replace("\n", " "))
     return [_controller(reading) for reading in readings]
 
 
-def _controller(reading: _Reading) -> Controller:
+def _controller(reading: Reading) -> Controller:
     if not reading.logical and not reading.drives and "Controller Status" not in reading.facts:
         raise CannotTell(f"ssacli lists nothing of the controller in slot {reading.slot}")
     faults: List[str] = []
@@ -162,12 +72,14 @@ def _controller(reading: _Reading) -> Controller:
         if trouble and name not in assigned:
             troubles.append(f"unassigned disk {name}: {trouble}")
     arrays = tuple(_array(reading, at) for at in range(len(reading.logical)))
+    if reading.unplaced and not faults and all(array.state == raid.OPTIMAL for array in arrays):
+        raise CannotTell(f"ssacli's output is cut short: it lists disk {reading.unplaced[0]} and does not tell of it")
     return Controller(
         f"slot {reading.slot}", reading.model, arrays, len(reading.drives), tuple(faults), tuple(troubles)
     )
 
 
-def _surroundings(reading: _Reading) -> List[str]:
+def _surroundings(reading: Reading) -> List[str]:
     """What the enclosures say of themselves, and the arrays beside their logical drives."""
     said = [
         f"{name}: {word.lower()} {facts[word][:60]}"
@@ -181,7 +93,7 @@ def _surroundings(reading: _Reading) -> List[str]:
     return said
 
 
-def _drive(reading: _Reading, name: str) -> Drive:
+def _drive(reading: Reading, name: str) -> Drive:
     facts = reading.drives.get(name, {})
     worn = facts.get("SSD Smart Trip Wearout", "").lower() == "true"
     return Drive(name, facts.get("Status", ""), "spare" in facts.get("Drive Type", "").lower(), worn)
@@ -193,16 +105,18 @@ def _against(drive: Drive) -> str:
     return wear if said in ("ok", "rebuilding") else f"status {drive.status or 'not told'}{wear and ', ' + wear}"
 
 
-def _array(reading: _Reading, at: int) -> Array:
+def _array(reading: Reading, at: int) -> Array:
     facts = reading.logical[at]
     said = facts.get("Status", "")
     percent = PERCENT.search(said)
     members, groups = _members(reading, facts["array"], reading.mirrors[at])
+    state, level = _logical_state(said), _level(facts.get("Fault Tolerance", ""))
+    odd = _odd(reading, level, members)
     return Array(
         name=f"slot {reading.slot} ld {facts['number']}",
-        level=_level(facts.get("Fault Tolerance", "")),
-        state=_logical_state(said) if members else raid.UNKNOWN,
-        said=(said[:60] or "nothing") + ("" if members else ", but no disk of it is listed"),
+        level=level,
+        state=raid.UNKNOWN if odd and (not members or state == raid.OPTIMAL) else state,
+        said=(said[:60] or "nothing") + odd,
         members=members,
         groups=groups,
         action="rebuild" if any(member.state == raid.REBUILDING for member in members) else "",
@@ -211,12 +125,23 @@ def _array(reading: _Reading, at: int) -> Array:
     )
 
 
+def _odd(reading: Reading, level: str, members: Tuple[Member, ...]) -> str:
+    """ssacli has no last line, so a text that breaks off shows only in what it does not tell of the disks."""
+    data = [member for member in members if member.slot >= 0]
+    mute = [member.name for member in members if not _drive(reading, member.name[len("disk ") :]).status]
+    if mute:
+        return f", but the status of {mute[0]} is not told"
+    if data and (len(data) < FEWEST.get(level, 1) or (level == "raid10" and len(data) % 2)):
+        return f", but only {len(data)} of its disks are listed"
+    return raid.odd_list(len(members), len(members))
+
+
 def _logical_state(said: str) -> str:
     return next((state for word, state in LOGICAL_STATES if said.lower().startswith(word)), raid.UNKNOWN)
 
 
 def _members(
-    reading: _Reading, array: str, mirrors: List[List[str]]
+    reading: Reading, array: str, mirrors: List[List[str]]
 ) -> Tuple[Tuple[Member, ...], Tuple[Tuple[int, ...], ...]]:
     """The array's drives; the first of each mirror group holds the same data, and so on."""
     names = list(reading.of_array.get(array, []))

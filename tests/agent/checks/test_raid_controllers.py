@@ -453,9 +453,7 @@ JSON = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(
-                ["Basics", "VD LIST", "PD LIST", "TOPOLOGY", "Status", "DG", "State", "EID:Slt", "DG/VD", "Type"]
-            ),
+            st.sampled_from(KEYS),
             inner,
             max_size=4,
         )
@@ -475,3 +473,33 @@ def test_rubbish_is_unknown_and_never_ok(driver: str, text: str) -> None:
     (finding,) = run_checks(machine(driver, commands), "raid")
 
     assert finding.status == "unknown" and "the check failed" not in finding.verdict.reason
+
+
+CUTS = {
+    "storcli": ("megaraid_sas", f"storcli64 {ALL}", outputs.storcli()),
+    "ssacli": ("smartpqi", "ssacli ctrl all show config detail", outputs.ssacli()),
+    "megacli": ("megaraid_sas", "MegaCli64 -LDPDInfo -aALL -NoLog", outputs.megacli()),
+    "arcconf": ("aacraid", "arcconf getconfig 1", outputs.arcconf()),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(CUTS))
+def test_an_output_that_breaks_off_at_any_line_never_leaves_an_array_with_fewer_disks_and_well(kind: str) -> None:
+    driver, command, text = CUTS[kind]
+    told = {item: finding for item, finding in found(machine(driver, {command: text})).items() if finding.facts}
+    rows = text.splitlines(keepends=True)
+    for end in range(len(rows)):
+        for item, finding in found(machine(driver, {command: "".join(rows[:end])})).items():
+            assert "the check failed" not in finding.verdict.reason
+            if finding.status == "ok" and finding.facts["kind"] == "array":
+                assert finding.facts["disks"] == told[item].facts["disks"], (end, finding)
+
+
+def test_a_controller_that_is_in_trouble_is_told_of_though_the_list_of_its_disks_breaks_off() -> None:
+    drive = "      physicaldrive 9I:9:9 (port 9I:box 9:bay 9, SAS, 1 TB, OK)\n\n"
+    box = f"   Internal Drive Cage at Port 9I, Box 9, OK\n\n{drive}"
+    for logical, status in (("OK", "unknown"), ("Interim Recovery Mode", "critical")):
+        start, array, rest = outputs.ssacli(logical=logical).partition("   Array: A")
+        findings = smart_array(start + box + array + rest)
+
+        assert status in {finding.status for finding in findings.values()}, findings
