@@ -81,6 +81,15 @@ def combine(verdicts: Sequence[Verdict], healthy: str) -> Verdict:
     return Verdict(ranked[0].status, "; ".join(verdict.reason for verdict in ranked), playbook)
 
 
+def count_of(number: int, noun: str) -> str:
+    """A number and its noun, whose plural ends in s.
+
+    >>> count_of(1, "disk"), count_of(0, "SMART warning")
+    ('1 disk', '0 SMART warnings')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def moment(seconds: float) -> str:
     """A time of day for a sentence: 2026-11-18T03:12Z"""
     return time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(seconds))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple, Union
 
 from agent.host import CannotTell, Host, NotApplicable
-from agent.status import Verdict, combine, ok, warning
+from agent.status import Verdict, combine, count_of, ok, warning
 
 LIMITS = {
     "load_per_cpu_warning": 1,
@@ -26,8 +26,8 @@ KEPT_S = 3600
 SAMPLE_EVERY_S = 30
 # What takes the time -> in words, and what to do about it.
 SHARES = {
-    "user": ("user time", PLAYBOOK),
-    "system": ("system time", PLAYBOOK),
+    "user": ("user time", ""),
+    "system": ("system time", ""),
     "iowait": ("waiting for disks", "hung-disk"),
     "softirq": ("network interrupts (softirq)", PLAYBOOK),
 }
@@ -97,8 +97,9 @@ def judge(facts: Union[LoadFacts, Facts], limits: Mapping[str, Any]) -> Verdict:
 def _judge_load(facts: LoadFacts, limits: Mapping[str, Any]) -> Verdict:
     each = facts.load_15_minutes / facts.processors
     highest = limits["load_per_cpu_warning"]
-    said = f"load of 15 minutes is {facts.load_15_minutes:.1f} on {facts.processors} processors ({each:.2f} each)"
-    return warning(f"{said}, should be at most {highest} each", PLAYBOOK) if each > highest else ok(said)
+    processors = count_of(facts.processors, "processor")
+    said = f"load of 15 minutes is {facts.load_15_minutes:.1f} on {processors} ({each:.2f} each)"
+    return warning(f"{said}, should be at most {highest} each") if each > highest else ok(said)
 
 
 def _held(facts: Facts, name: str, limits: Mapping[str, Any]) -> List[str]:

@@ -63,7 +63,7 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
         found.append(warning(f"only {ram}, should be at least {least} %", PLAYBOOK))
     if facts.broker and facts.total_gb < limits["broker_total_gb_warning"]:
         wanted = limits["broker_total_gb_warning"]
-        found.append(warning(f"{facts.total_gb:.1f} GB of RAM, a broker should have at least {wanted} GB", PLAYBOOK))
+        found.append(warning(f"{facts.total_gb:.1f} GB of RAM, a broker should have at least {wanted} GB"))
     if facts.kafka_machine and facts.swap_used_mb > limits["swap_used_mb_warning"]:
         found.append(warning(f"{facts.swap_used_mb} MB of {facts.swap_total_mb} MB swap in use", "tune-os"))
     return combine(found, healthy=ram)

@@ -207,7 +207,7 @@ def _other_disk(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
         its_disk = f"; {facts.its_disk}" if facts.its_disk else ""
         yield critical(f"should be {' and '.join(facts.wrong)}{owner}{its_disk}", "replace-jbod-disk")
     if facts.fstype_expected not in ("", facts.fstype):
-        yield warning(f"{facts.fstype}, should be {facts.fstype_expected}", "replace-jbod-disk")
+        yield warning(f"{facts.fstype}, should be {facts.fstype_expected}")
 
 
 def _untold(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
@@ -217,7 +217,7 @@ def _untold(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
 
 def _after_reboot(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     if facts.fstab_problem:
-        yield warning(facts.fstab_problem, "replace-jbod-disk")
+        yield warning(facts.fstab_problem)
     if facts.options_lost:
         yield warning(f"{','.join(facts.options_lost)} of /etc/fstab is not in effect until a remount", "tune-os")
     if facts.options_only_now:

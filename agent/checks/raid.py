@@ -17,10 +17,11 @@ from agent.host import CannotTell, Host, NotApplicable
 from agent.sources import mdstat, raid_members, raid_survey
 from agent.sources import raid_arrays as raid
 from agent.sources.raid_arrays import Array, Controller, Member
-from agent.status import Verdict, combine, critical, unknown, warning
+from agent.status import Verdict, combine, count_of, critical, unknown, warning
 
 LIMITS = {"mismatches_warning": 1, "member_errors_warning": 1, "clear_after_hours": 168}
 PLAYBOOK = "replace-raid10-disk"
+CONTROLLER_PLAYBOOK = "failed-motherboard"
 DEADLINE_S = 45.0
 
 LAYOUT = "layout"
@@ -83,7 +84,7 @@ def look(host: Host, item: str) -> Facts:
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     rules = (_running, _redundancy, _work, _reports, _errors)
-    healthy = f"{facts.level} {facts.said}".strip() + (f", {facts.disks} disks" if facts.disks else "")
+    healthy = f"{facts.level} {facts.said}".strip() + (f", {count_of(facts.disks, 'disk')}" if facts.disks else "")
     return combine([verdict for rule in rules for verdict in rule(facts, limits)], healthy)
 
 
@@ -167,11 +168,16 @@ def _work(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
 
 def _reports(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     """What the controller or the members say against themselves, and the outcome of the last check."""
-    found = [critical(fault, PLAYBOOK) for fault in facts.faults]
-    found += [warning(trouble, "" if facts.kind == LAYOUT else PLAYBOOK) for trouble in facts.troubles]
+    found = [critical(fault, CONTROLLER_PLAYBOOK) for fault in facts.faults]
+    found += [warning(trouble, _playbook(facts, trouble)) for trouble in facts.troubles]
     if facts.mismatches >= limits["mismatches_warning"]:
         found.append(warning(f"{facts.mismatches} sectors differed between copies in the last check", PLAYBOOK))
     return found
+
+
+def _playbook(facts: Facts, trouble: str) -> str:
+    """A battery, a fan or a layout is nothing that a new disk mends."""
+    return PLAYBOOK if facts.kind == "array" or "disk" in trouble else ""
 
 
 def _errors(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:

@@ -23,7 +23,7 @@ from agent.sources import kafka, zookeeper_servers, zookeeper_words
 from agent.sources.zookeeper_servers import Server
 from agent.sources.zookeeper_words import ANSWERED, EMPTY, NOT_ALLOWED, NOT_SERVING, TLS, WHITELIST
 from agent.state import Incident
-from agent.status import Verdict, combine, critical, unknown, warning
+from agent.status import Verdict, combine, count_of, critical, unknown, warning
 
 LIMITS = {
     "default_connections_per_source": 60,
@@ -207,19 +207,19 @@ def _share(
 
 
 def _pace(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
+    lately = f"in the last {limits['clear_after_hours']} h"
     recent = [(kind, times) for kind, hours, times in facts.recent if hours < limits["clear_after_hours"]]
     slowest = max((times for kind, times in recent if kind == "slow"), default=0)
-    rejected = sum(times for kind, times in recent if kind == "rejected")
-    expired = sum(times for kind, times in recent if kind == "expired")
+    rejected, expired = (sum(n for kind, n in recent if kind == word) for word in ("rejected", "expired"))
     rules = [
         *_above(facts, "latency_avg_ms", facts.latency_avg_ms, "ms average latency", limits),
-        *_above(facts, "latency_max_ms", slowest, "ms for its slowest request lately", limits),
+        *_above(facts, "latency_max_ms", slowest, f"ms for its slowest request {lately}", limits),
         *_above(facts, "outstanding", facts.outstanding, "requests waiting", limits),
     ]
     if expired >= limits["expired_sessions_warning"]:
-        rules.append(warning(f"ZooKeeper {facts.server} let {expired} sessions expire lately"))
+        rules.append(warning(f"ZooKeeper {facts.server} let {count_of(expired, 'session')} expire {lately}"))
     if rejected >= limits["rejected_connections_warning"]:
-        rules.append(warning(f"ZooKeeper {facts.server} turned away {rejected} connections lately", PLAYBOOK))
+        rules.append(warning(f"ZooKeeper {facts.server} turned {count_of(rejected, 'connection')} away", PLAYBOOK))
     return rules
 
 
@@ -237,7 +237,7 @@ def _standing(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     ]
     synced, followers = facts.synced_followers, facts.followers
     if facts.mode == "leader" and synced is not None and followers is not None and synced < followers:
-        rules.append(warning(f"ZooKeeper {facts.server} leads {synced} followers in step of {followers}", DOWN))
+        rules.append(warning(f"ZooKeeper {facts.server}: {synced} of its {followers} followers in step", DOWN))
     return rules
 
 

@@ -6,6 +6,7 @@ The sector numbers are tuned on labelled drive histories, so that an alarm is wo
 
 from __future__ import annotations
 
+import re
 from typing import Any, Iterator, List, Mapping, Optional, Tuple
 
 from agent.sources.smart_report import NVME_TOO_HOT, Facts
@@ -60,12 +61,13 @@ Limits = Mapping[str, Any]
 
 def verdicts(facts: Facts, limits: Limits) -> List[Verdict]:
     """Everything that is wrong with this disk; empty for a well one."""
-    rules = (_assessment, _attributes, _sectors, _errors, _wear, _logs, _temperature)
-    found = [verdict for rule in rules for verdict in rule(facts, limits)]
+    playbook = RAID if facts.in_raid else JBOD
+    of_the_disk = (_assessment, _attributes, _sectors, _errors, _wear, _logs)
+    found = [verdict._replace(playbook=playbook) for rule in of_the_disk for verdict in rule(facts, limits)]
+    found += [*_cable(facts, limits), *_temperature(facts, limits)]
     if not any(verdict.status == CRITICAL for verdict in found):
         found.extend(_untold(facts))
-    playbook = RAID if facts.in_raid else JBOD
-    return [found_one._replace(playbook=found_one.playbook or playbook) for found_one in found]
+    return found
 
 
 def trouble(facts: Facts, limits: Limits = LIMITS) -> str:
@@ -150,8 +152,21 @@ def _above(value: Optional[int], words: str, limits: Limits, name: str) -> Itera
     given = [(level, limit) for level, limit in levels if limit is not None]
     for level, limit in given:
         if value is not None and value > limit:
-            yield level(f"{value} {words}, should be at most {given[-1][1]}")
+            yield level(f"{_counted(value, words)}, should be at most {given[-1][1]}")
             return
+
+
+SINGULAR = re.compile(r"\b(error|sector|defect)s\b|\b(retr|entr)ies\b")
+
+
+def _counted(count: int, words: str) -> str:
+    """
+    >>> _counted(1, "new entries in its error log"), _counted(2, "grown defects")
+    ('1 new entry in its error log', '2 grown defects')
+    """
+    if count != 1:
+        return f"{count} {words}"
+    return f"1 {SINGULAR.sub(lambda match: match[1] or f'{match[2]}y', words)}"
 
 
 def _pending(count: Optional[int], growth: Optional[int], words: str, limits: Limits) -> Iterator[Verdict]:
@@ -180,7 +195,7 @@ def _errors(facts: Facts, limits: Limits) -> Iterator[Verdict]:
 
 
 def _growing(count: Optional[int], growth: Optional[int], words: str, limits: Limits, name: str) -> Iterator[Verdict]:
-    said = f"{count} {words}{_grown(growth)}, should be at most {limits[f'{name}_warning']}"
+    said = f"{_counted(count or 0, words)}{_grown(growth)}, should be at most {limits[f'{name}_warning']}"
     if growth is not None and growth > limits[f"{name}_growth_critical"]:
         yield critical(said)
     elif count is not None and count > limits[f"{name}_warning"]:
@@ -201,14 +216,14 @@ def _wear(facts: Facts, limits: Limits) -> Iterator[Verdict]:
 def _logs(facts: Facts, limits: Limits) -> Iterator[Verdict]:
     if (facts.self_tests_failed or 0) > limits["self_tests_failed_critical"]:
         yield critical(f"self-test failed ({facts.self_test_failure}) and no extended one has passed since")
-    yield from _above(
-        facts.crc_growth,
-        "new CRC errors in 7 days (attribute 199): check its cable and backplane",
-        limits,
-        "crc_growth",
-    )
     if facts.kind == "ata":
         yield from _above(facts.error_log_growth, "new entries in its error log in 7 days", limits, "error_log_growth")
+
+
+def _cable(facts: Facts, limits: Limits) -> Iterator[Verdict]:
+    """A new disk would not mend these."""
+    for verdict in _above(facts.crc_growth, "new CRC errors in 7 days (attribute 199)", limits, "crc_growth"):
+        yield verdict._replace(reason=f"{verdict.reason}: check its cable and backplane")
 
 
 def _temperature(facts: Facts, limits: Limits) -> Iterator[Verdict]:

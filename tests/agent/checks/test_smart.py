@@ -192,7 +192,7 @@ def test_growth_is_seen_between_runs_stays_a_week_and_is_ok_again() -> None:
     later = next_run(host, commands=saying(ata(a5="17", a199="4")))
     (finding,) = run_checks(later, "smart")
     assert finding.status == "warning" and "7 sectors newly reallocated" in finding.verdict.reason
-    assert "1 new CRC errors" in finding.verdict.reason
+    assert "1 new CRC error in" in finding.verdict.reason
 
     same = next_run(later, DAY_S)
     (again,) = run_checks(same, "smart")

@@ -269,7 +269,7 @@ def test_the_followers_of_an_old_version_are_counted_from_its_configuration() ->
     ensemble = CONF + "server.1=a:2888:3888\nserver.2=b:2888:3888\nserver.3=c:2888:3888\nserver.4=d:1:2:observer\n"
     finding = only(machine(conf=ensemble, mntr=MNTR + "zk_synced_followers\t1\n"))
 
-    assert finding.status == "warning" and "1 followers in step of 2" in finding.verdict.reason
+    assert finding.status == "warning" and "1 of its 2 followers in step" in finding.verdict.reason
 
 
 DISK = Disk("sda", "physical", "ST1000NM0008", "Z1", "", 1 << 40, True, "ata", "", "8:0")
