@@ -6,9 +6,9 @@ The sector numbers are tuned on labelled drive histories, so that an alarm is wo
 
 from __future__ import annotations
 
-import re
 from typing import Any, Iterator, List, Mapping, Optional, Tuple
 
+from agent.patterns import pattern
 from agent.sources.smart_report import NVME_TOO_HOT, Facts
 from agent.status import CRITICAL, UNKNOWN, Verdict, combine, critical, unknown, warning
 
@@ -156,7 +156,7 @@ def _above(value: Optional[int], words: str, limits: Limits, name: str) -> Itera
             return
 
 
-SINGULAR = re.compile(r"\b(error|sector|defect)s\b|\b(retr|entr)ies\b")
+SINGULAR = pattern(r"\b(error|sector|defect)s\b|\b(retr|entr)ies\b")
 
 
 def _counted(count: int, words: str) -> str:

@@ -210,7 +210,7 @@ def _scsi(facts: Facts, lines: List[str], fields: Dict[str, str], device: Any) -
 
 
 # "read:   4183120        2         0   4183122   4183122      70291.229           0"
-ERROR_COUNTS = re.compile(r"^(read|write|verify): .*?(\S+)\s*$")
+ERROR_COUNTS = pattern(r"^(read|write|verify): .*?(\S+)\s*$")
 
 
 def _unread(lines: List[str], fields: Dict[str, str]) -> Tuple[str, ...]:
