@@ -51,6 +51,7 @@ class Host:
     """One machine. `address` is where ssh finds it, `user` empty for the caller's own or ssh_config's.
 
     sudo: `auto` (unless the user is root), `yes` or `no`. python: the interpreter to use there, empty to look for one.
+    peers: `host:port` of other machines that it must reach, see inventory.peers.
     limits: check -> limit -> number, below the key `items` also item -> limit -> number, most specific merged in.
     """
 
@@ -76,6 +77,7 @@ class Host:
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     skip: Mapping[str, str] = field(default_factory=dict)
     broker_id: int | None = None
+    peers: tuple[str, ...] = ()
     sudo: str = "auto"
     python: str = ""
 
@@ -94,6 +96,7 @@ class Host:
             "ports": list(self.ports),
             "zookeeper": list(self.zookeeper),
             "firewall": self.firewall,
+            "peers": list(self.peers),
             "write_probe": self.write_probe,
             "limits": {check: dict(limits) for check, limits in self.limits.items()},
             "skip": dict(self.skip),

@@ -2,7 +2,7 @@
 
 Each host's own offset (check `clock`) says how far it is from its time server; two hosts that follow different
 servers can both be content and yet disagree. Where we know when a host wrote its report by our clock, that is
-compared too: it can only show a difference larger than the time the answer took.
+compared too: it can only show a difference larger than the time the answer took, and 2 s.
 
 Warning: a host is 100 ms or more from the median of all. Critical: 1000 ms or more.
 
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from agent.status import OK, Verdict, combine, critical, ok, unknown, warning
 from smoketests.cluster.view import ClusterFinding, ClusterView, NotAsked, some, told, typed, untold
 
-LIMITS = {"skew_ms_warning": 100, "skew_ms_critical": 1000}
+LIMITS = {"skew_ms_warning": 100, "skew_ms_critical": 1000, "own_clock_slack_ms": 2000}
 PLAYBOOK = "clock"
 
 
@@ -46,7 +46,7 @@ def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFindi
     if wild:
         verdicts.append(unknown(f"not synchronised, so that their offset means nothing: {some(wild)}"))
     offsets = {name: facts.offset_ms for name, facts in rows.items() if facts.synchronised}
-    ours = _outside(view)
+    ours = _outside(view, limits["own_clock_slack_ms"])
     if len(offsets) < 2 and len(ours) < 2:
         verdicts.append(unknown(f"{len(offsets)} of {len(view.hosts)} hosts tell their offset, nothing to compare"))
     found = _judge(offsets, "by its own time server", limits) + _judge(ours, "by our clock", limits)
@@ -81,12 +81,16 @@ def _verdict(name: str, skew: float, whose: str, how: str, limits: Mapping[str, 
     return warning(said, PLAYBOOK) if abs(skew) >= least else ok(said)
 
 
-def _outside(view: ClusterView) -> dict[str, float]:
-    """How many ms each header's clock lies outside the window in which we know it was written; 0 within."""
+def _outside(view: ClusterView, slack_ms: float) -> dict[str, float]:
+    """How many ms each header's clock lies outside the window in which we know it was written; 0 within.
+
+    A window is as good as the moment at which somebody here looked at the clock: hence the slack on both sides.
+    """
     found = {}
     for name, (earliest, latest) in view.windows.items():
         report = view.reports.get(name)
         header = typed(report.report.header, Header) if report else None
         if header:
-            found[name] = 1000 * (max(header.clock - latest, 0.0) - max(earliest - header.clock, 0.0))
+            ahead, behind = 1000 * (header.clock - latest) - slack_ms, 1000 * (earliest - header.clock) - slack_ms
+            found[name] = max(ahead, 0.0) - max(behind, 0.0)
     return found

@@ -18,8 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agent.status import combine, critical, warning
-from inventory.model import Cluster, Host
-from smoketests.cluster.view import ClusterFinding, ClusterView, some, told, untold
+from smoketests.cluster.view import ClusterFinding, ClusterView, Told, some, told, untold
 
 LIMITS = {"min_witnesses": 2}
 PLAYBOOK = "firewall"
@@ -34,63 +33,49 @@ class Reached(NamedTuple):
 READS = {"peer_ports": Reached}
 
 
-def peers(cluster: Cluster) -> dict[str, tuple[str, ...]]:
-    """Host name -> the `host:port` that it must reach: every other broker's ports and the ensemble's client ports."""
-    brokers = [host for host in cluster.hosts if "broker" in host.roles and host.ports]
-    ensemble = [server.partition("/")[0] for server in cluster.zookeeper]
-    return {
-        host.name: tuple(dict.fromkeys([
-            *(f"{_bracketed(other)}:{port}" for other in brokers if other is not host for port in other.ports),
-            *(server for server in ensemble if server.rpartition(":")[0] not in (host.name, host.address)),
-        ]))
-        for host in cluster.hosts if "broker" in host.roles
-    }  # fmt: skip
-
-
-def _bracketed(host: Host) -> str:
-    address = host.address or host.name
-    return f"[{address}]" if ":" in address else address
-
-
 def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFinding]:
     rows = told(view, "peer_ports", Reached)
     verdicts = untold(view, "peer_ports", view.with_role("broker"), {row.host.name for row in rows})
     tried = sum(row.facts.peers for row in rows)
-    cut_off = [row for row in rows if row.facts.peers > 1 and len(row.facts.unreached) == row.facts.peers]
+    cut_off = _cut_off(rows)
     found = [
-        ClusterFinding(row.host.name, critical(_cut_off(row.host.name, row.facts), PLAYBOOK), {}, row.host.name)
+        ClusterFinding(row.host.name, critical(_alone(row.host.name, row.facts), PLAYBOOK), {}, row.host.name)
         for row in cut_off
     ]
-    whys: dict[str, dict[str, str]] = {}
-    for row in rows:
-        if row not in cut_off:
-            for target, why in row.facts.unreached:
-                whys.setdefault(target, {})[row.host.name] = why
-    found += [_of_target(view, target, of_host, len(rows) - len(cut_off), limits)
-              for target, of_host in sorted(whys.items())]  # fmt: skip
-    facts = {"hosts": len(rows), "tried": tried, "targets": len(whys)}
+    witnesses = [row for row in rows if row not in cut_off]
+    targets = {target for row in witnesses for target, _why in row.facts.unreached if target in row.host.peers}
+    found += [_of_target(view, target, witnesses, limits) for target in sorted(targets)]
+    facts = {"hosts": len(rows), "tried": tried, "unreached": len(targets)}
     said = f"{len(rows)} hosts tried {tried} connections to their peers"
     return [*found, ClusterFinding("peers", combine(verdicts, said), facts)]
 
 
-def _cut_off(name: str, facts: Reached) -> str:
+def _cut_off(rows: Sequence[Told[Reached]]) -> list[Told[Reached]]:
+    """Hosts that reach nobody, where others do reach somebody: if none does, it is the ports that are shut."""
+    alone = [row for row in rows if row.facts.peers > 1 and len(row.facts.unreached) == row.facts.peers]
+    return alone if len(alone) < len(rows) else []
+
+
+def _alone(name: str, facts: Reached) -> str:
     whys = sorted({why for _target, why in facts.unreached})
     return f"{name} reaches none of its {facts.peers} peers ({some(whys, 3)}): it is cut off, though we reach it"
 
 
 def _of_target(
-    view: ClusterView, target: str, whys: Mapping[str, str], witnesses: int, limits: Mapping[str, Any]
+    view: ClusterView, target: str, rows: Sequence[Told[Reached]], limits: Mapping[str, Any]
 ) -> ClusterFinding:
-    """One port: unreached by all that could say so, or by some."""
-    owner = next((host for host in view.cluster.hosts if target.rpartition(":")[0].strip("[]")
-                  in (host.name, host.address)), None)  # fmt: skip
-    could = witnesses - (owner is not None and owner.name in view.reports and "broker" in owner.roles)
+    """One port: unreached by all that tried it, or by some."""
+    tried = [row for row in rows if target in row.host.peers]
+    whys = {row.host.name: dict(row.facts.unreached)[target] for row in tried if target in dict(row.facts.unreached)}
+    address = target.rpartition(":")[0].strip("[]")
+    owner = next((host.name for host in view.cluster.hosts if address in (host.name, host.address)), "")
     said = f"{target} ({some(sorted(set(whys.values())), 3)})"
-    facts = {"target": target, "unreached_by": sorted(whys), "witnesses": could}
-    if len(whys) >= max(could, limits["min_witnesses"]):
+    facts = {"target": target, "unreached_by": sorted(whys), "tried_by": len(tried)}
+    if len(whys) == len(tried) >= limits["min_witnesses"]:
         refused = set(whys.values()) == {"refused"}
         why = "nothing listens there" if refused else "it is down, or a firewall on it drops them"
         verdict = critical(f"none of {len(whys)} hosts reaches {said}: {why}", DOWN if refused else PLAYBOOK)
-        return ClusterFinding(target, verdict, facts, owner.name if owner else "")
-    rest = f"{could - len(whys)} others do" if could > len(whys) else "nobody else told"
+        return ClusterFinding(target, verdict, facts, owner)
+    others = len(tried) - len(whys)
+    rest = f"{others} others do" if others else "no other host tried it"
     return ClusterFinding(target, warning(f"{some(sorted(whys))} cannot reach {said}; {rest}", PLAYBOOK), facts)

@@ -8,7 +8,7 @@ import pytest
 
 from smoketests.cluster import clock_skew, disk_balance, drift, ports, reach, shared_fate, slow_disk, statistics
 from smoketests.cluster.view import ClusterView
-from tests.smoketests.cluster.views import GB, answered, host, judged, problems, said, unreached, view
+from tests.smoketests.cluster.views import GB, answered, judged, problems, said, unreached, view
 
 # --- reach
 
@@ -190,7 +190,7 @@ def test_the_edges_of_skew(offset: float, status: str) -> None:
     found = problems(view({1: clock(0), 2: clock(0), 3: clock(offset), 4: clock(0)}), "clock_skew")
 
     assert [(row["host"], row["status"]) for row in found] == ([("kafka-a03", status)] if status else [])
-    assert clock_skew.LIMITS == {"skew_ms_warning": 100, "skew_ms_critical": 1000}
+    assert clock_skew.LIMITS == {"skew_ms_warning": 100, "skew_ms_critical": 1000, "own_clock_slack_ms": 2000}
 
 
 def test_one_wild_clock_does_not_make_the_others_wrong() -> None:
@@ -212,7 +212,7 @@ def test_an_offset_that_nothing_vouches_for_is_unknown_not_well() -> None:
 
 def test_a_host_that_follows_a_wrong_time_server_shows_by_our_own_clock() -> None:
     windows = {f"kafka-a0{number}": (1000.0, 1002.0) for number in (1, 2, 3)}
-    headers = {1: {"clock": 1001.0}, 2: {"clock": 1000.5}, 3: {"clock": 1003.5}}
+    headers = {1: {"clock": 1001.0}, 2: {"clock": 1000.5}, 3: {"clock": 1005.5}}
     seen = view({1: clock(0), 2: clock(0), 3: clock(0)}, headers=headers, windows=windows)
     found = problems(seen, "clock_skew")
 
@@ -222,7 +222,7 @@ def test_a_host_that_follows_a_wrong_time_server_shows_by_our_own_clock() -> Non
 
 def test_the_time_that_an_answer_took_is_no_skew() -> None:
     windows = {"kafka-a01": (1000.0, 1030.0), "kafka-a02": (1000.0, 1000.2)}
-    seen = view({1: clock(0), 2: clock(0)}, headers={1: {"clock": 1029.0}, 2: {"clock": 1000.1}}, windows=windows)
+    seen = view({1: clock(0), 2: clock(0)}, headers={1: {"clock": 1029.0}, 2: {"clock": 1001.9}}, windows=windows)
 
     assert not problems(seen, "clock_skew")
 
@@ -315,19 +315,30 @@ def test_drift_says_who_did_not_tell() -> None:
 
 # --- ports
 
+PEER_PORTS = tuple(f"kafka-a{number:02d}:9092" for number in range(1, 5)) + ("zk1:2181",)
 
-def tried(*unreached: tuple[str, str], peers: int = 3) -> list[dict[str, Any]]:
+
+def tried(*unreached: tuple[str, str], peers: int = 4) -> list[dict[str, Any]]:
     return [said("peer_ports", "peers", peers=peers, unreached=[list(pair) for pair in unreached])]
 
 
+def reaching(rows: dict[int, Any], silent: tuple[int, ...] = ()) -> ClusterView:
+    """Each host is to reach all the others and ZooKeeper."""
+    fields = {
+        number: {"peers": tuple(peer for peer in PEER_PORTS if f"a{number:02d}" not in peer)}
+        for number in (*rows, *silent)
+    }
+    return view(rows, silent, fields)
+
+
 def test_all_reach_all() -> None:
-    assert not problems(view({1: tried(), 2: tried(), 3: tried()}), "ports")
+    assert not problems(reaching({1: tried(), 2: tried(), 3: tried()}), "ports")
     assert ports.LIMITS["min_witnesses"] == 2
 
 
 def test_a_port_that_none_reaches_is_its_own_machines_fault() -> None:
     down = ("kafka-a03:9092", "refused")
-    (row,) = problems(view({1: tried(down), 2: tried(down), 3: tried(), 4: tried(down)}), "ports")
+    (row,) = problems(reaching({1: tried(down), 2: tried(down), 3: tried(), 4: tried(down)}), "ports")
 
     assert (row["host"], row["item"], row["status"]) == ("kafka-a03", "kafka-a03:9092", "critical")
     assert "nothing listens there" in row["reason"] and row["playbook"] == "broker-down"
@@ -335,44 +346,52 @@ def test_a_port_that_none_reaches_is_its_own_machines_fault() -> None:
 
 def test_a_port_that_drops_everyone_is_a_firewall() -> None:
     drops = ("kafka-a03:9092", "no answer")
-    (row,) = problems(view({1: tried(drops), 2: tried(drops), 3: tried(), 4: tried(drops)}), "ports")
+    (row,) = problems(reaching({1: tried(drops), 2: tried(drops), 3: tried(), 4: tried(drops)}), "ports")
 
     assert (row["status"], row["playbook"]) == ("critical", "firewall")
 
 
+def test_one_witness_is_not_enough_to_call_a_port_dead() -> None:
+    (row,) = problems(reaching({1: tried(("kafka-a02:9092", "refused")), 2: tried()}), "ports")
+
+    assert row["status"] == "warning" and "no other host tried it" in row["reason"]
+
+
 def test_a_pair_that_cannot_talk_is_a_warning_with_both_names() -> None:
-    (row,) = problems(view({1: tried(("zk1:2181", "no answer")), 2: tried(), 3: tried()}), "ports")
+    (row,) = problems(reaching({1: tried(("zk1:2181", "no answer")), 2: tried(), 3: tried()}), "ports")
 
     assert row["status"] == "warning" and row["reason"] == "kafka-a01 cannot reach zk1:2181 (no answer); 2 others do"
 
 
 def test_a_machine_that_reaches_nobody_is_cut_off_and_blames_nobody() -> None:
     cut = tried(("kafka-a02:9092", "no answer"), ("kafka-a03:9092", "no answer"), peers=2)
-    (row,) = problems(view({1: cut, 2: tried(), 3: tried()}), "ports")
+    (row,) = problems(reaching({1: cut, 2: tried(), 3: tried()}), "ports")
 
     assert (row["host"], row["status"]) == ("kafka-a01", "critical") and "cut off" in row["reason"]
 
 
+def test_where_nobody_reaches_anybody_the_ports_are_shut_and_nobody_is_cut_off() -> None:
+    def without(number: int) -> list[dict[str, Any]]:
+        peers = [peer for peer in PEER_PORTS if f"a{number:02d}" not in peer]
+        return tried(*((peer, "refused") for peer in peers))
+
+    found = problems(reaching({1: without(1), 2: without(2), 3: without(3)}), "ports")
+
+    assert {row["item"] for row in found} == set(PEER_PORTS)
+
+
+def test_a_host_cannot_blame_ports_that_are_none_of_its_peers() -> None:
+    made_up = [(f"other-{number}:22", "no answer") for number in range(900)]
+
+    assert not problems(reaching({1: tried(*made_up, peers=1000), 2: tried(), 3: tried()}), "ports")
+
+
 def test_ports_says_who_did_not_tell_and_is_skipped_where_nobody_has_peers() -> None:
-    (row,) = problems(view({1: tried(), 2: tried()}, silent=[3]), "ports")
-    skipped = judged(
-        view({1: [said("peer_ports", status="skipped")], 2: [said("peer_ports", status="skipped")]}), "ports"
-    )
+    (row,) = problems(reaching({1: tried(), 2: tried()}, silent=(3,)), "ports")
+    no_peers = [said("peer_ports", status="skipped")]
 
     assert row["status"] == "unknown" and "kafka-a03" in row["reason"]
-    assert skipped["-"]["status"] == "skipped"
-
-
-def test_the_peers_of_a_broker_are_the_other_brokers_and_the_ensemble() -> None:
-    from inventory.model import Cluster
-
-    hosts = (host(1, ports=(9092,)), host(2, ports=(9092, 9093), address="10.0.0.2"), host(3, roles=("zookeeper",)))
-    given = Cluster("prod-a", hosts, zookeeper=("kafka-a03:2181/kafka",))
-
-    assert ports.peers(given) == {
-        "kafka-a01": ("10.0.0.2:9092", "10.0.0.2:9093", "kafka-a03:2181"),
-        "kafka-a02": ("kafka-a01:9092", "kafka-a03:2181"),
-    }
+    assert judged(view({1: no_peers, 2: no_peers}), "ports")["-"]["status"] == "skipped"
 
 
 # --- shared fate
