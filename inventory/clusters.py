@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from inventory import settings
 from inventory.model import Cluster, Host
+from inventory.peers import with_peers
 from inventory.problems import Place, Problem, did_you_mean, shown
 from inventory.settings import Reading, Said, Settings
 from inventory.tree import LIST, MAP, TEXT, Node
@@ -50,7 +51,7 @@ class Building:
         self.origin[f"cluster {name}"] = said
         zookeeper = base.get(("zookeeper",), Said((), node.place)).value
         kafka = self._reading.endpoints(node.get("kafka"), settings.KAFKA_PORT)
-        return Cluster(name, hosts, zookeeper, kafka, settings.limits(base))
+        return Cluster(name, with_peers(hosts, zookeeper), zookeeper, kafka, settings.limits(base))
 
     def _entries(self, node: Node, groups: Mapping[str, Node]) -> dict[str, _Entry]:
         """The cluster's hosts, those listed in groups first."""
