@@ -6,6 +6,7 @@ answered raises CannotTell with a sentence for a person; nothing here judges.
 
 from __future__ import annotations
 
+import errno
 import functools
 import threading
 import time
@@ -53,6 +54,15 @@ class Stuck(CannotTell):
 
 class NotApplicable(Exception):
     """The question has no sense on this machine; the reason is the finding's sentence and its status `skipped`."""
+
+
+def explain(error: OSError, path: str) -> CannotTell:
+    """An operating-system error as the CannotTell that fits it."""
+    if isinstance(error, (FileNotFoundError, NotADirectoryError)) or error.errno == errno.ESRCH:
+        return Missing(f"{path} does not exist")
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return NoPermission(f"needs root: {path}")
+    return CannotTell(f"{path}: {error.strerror or error}")
 
 
 class Answer(NamedTuple):

@@ -20,6 +20,7 @@ AGENT_LAYERS = [
     ("host",),
     ("sources",),
     ("checks", "guess"),
+    ("commands", "devices", "kernel_clock", "tcp"),
     ("live", "engine", "report", "recording"),
     ("formats",),
     ("__main__",),

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent import live
-from agent.host import CannotTell, Missing, NoPermission, Refused, Stuck, ToolMissing
+from agent import commands, live
+from agent.host import CannotTell, Missing, NoPermission, Refused, Stuck, ToolMissing, explain
 from agent.live import LiveHost
 
 
@@ -69,7 +69,7 @@ def test_tools_print_times_in_utc(host: LiveHost, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_tool_that_is_not_there_names_its_package(host: LiveHost, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "search_path", lambda: "/nowhere")
+    monkeypatch.setattr(commands, "search_path", lambda: "/nowhere")
     monkeypatch.setenv("PATH", "/nowhere")
 
     with pytest.raises(ToolMissing, match=r"smartctl is not installed \(package smartmontools\)"):
@@ -111,7 +111,7 @@ def test_bytes_that_are_no_text_are_replaced(host: LiveHost, tmp_path: pathlib.P
 def test_missing_and_forbidden_files_are_told_apart(host: LiveHost, tmp_path: pathlib.Path) -> None:
     with pytest.raises(Missing):
         host.read(str(tmp_path / "nothing"))
-    assert isinstance(live.explain(PermissionError(13, "Permission denied"), "/x"), NoPermission)
+    assert isinstance(explain(PermissionError(13, "Permission denied"), "/x"), NoPermission)
 
 
 def test_reading_stops_at_the_limit(host: LiveHost) -> None:

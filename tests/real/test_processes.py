@@ -18,7 +18,7 @@ from typing import Any, Iterator
 
 import pytest
 
-from agent import live, report
+from agent import kernel_clock, report
 from agent.checks import clock
 from agent.live import LiveHost
 from tests.machine import run_checks
@@ -213,9 +213,9 @@ def test_the_kernels_clock_is_read_as_another_program_reads_it() -> None:
     code, offset, max_error_us, flags = (int(word) for word in printed.split())
     seen = LiveHost().kernel_clock()
 
-    assert seen.synchronised == (code != live.TIME_ERROR and not flags & live.STA_UNSYNC)
+    assert seen.synchronised == (code != kernel_clock.TIME_ERROR and not flags & kernel_clock.STA_UNSYNC)
     assert seen.max_error_ms == pytest.approx(max_error_us / 1000, abs=5)
-    assert seen.offset_ms == pytest.approx(offset / (1e6 if flags & live.STA_NANO else 1e3), abs=1)
+    assert seen.offset_ms == pytest.approx(offset / (1e6 if flags & kernel_clock.STA_NANO else 1e3), abs=1)
 
 
 def time_daemon_runs() -> bool:
@@ -229,7 +229,7 @@ ADJ_MAXERROR, ADJ_STATUS = 0x04, 0x10
 
 def set_kernel_clock(flags: int, max_error_us: int) -> None:
     """Only what the kernel says of its clock; the time itself is not touched."""
-    timex = live._Timex(modes=ADJ_MAXERROR | ADJ_STATUS, status=flags, maxerror=max_error_us)
+    timex = kernel_clock.Timex(modes=ADJ_MAXERROR | ADJ_STATUS, status=flags, maxerror=max_error_us)
     if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(timex)) < 0:
         pytest.skip(f"the kernel's clock cannot be set here: {os.strerror(ctypes.get_errno())}")
 
@@ -238,7 +238,7 @@ def set_kernel_clock(flags: int, max_error_us: int) -> None:
 def kernel_clock_restored() -> Iterator[None]:
     if time_daemon_runs():
         pytest.skip("a time daemon keeps the clock of this machine")
-    before = live._Timex()
+    before = kernel_clock.Timex()
     ctypes.CDLL(None).adjtimex(ctypes.byref(before))
     yield
     set_kernel_clock(before.status, before.maxerror)
@@ -250,7 +250,7 @@ def test_a_kernel_clock_is_ok_while_it_is_kept_then_a_warning_then_critical(agen
     for flags, max_error_us, status in (
         (0, 5_000, "ok"),
         (0, 3_000_000, "warning"),
-        (live.STA_UNSYNC, 16_000_000, "critical"),
+        (kernel_clock.STA_UNSYNC, 16_000_000, "critical"),
     ):
         set_kernel_clock(flags, max_error_us)
         assert agent("clock")["clock/clock"]["status"] == status

@@ -14,7 +14,7 @@ from typing import Iterator
 
 import pytest
 
-from agent.live import search_path
+from agent.commands import search_path
 
 
 class TimeServer:
