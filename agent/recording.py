@@ -41,6 +41,7 @@ from agent.host import (
     Touched,
 )
 from agent.patterns import pattern
+from agent.redaction import Redaction
 from agent.state import State
 
 ERRORS = {kind.__name__: kind for kind in (CannotTell, Missing, NoPermission, ToolMissing, Refused, Stuck)}
@@ -185,7 +186,7 @@ class RecordingHost(Host):
         texts["machine.json"] = json.dumps(answers, indent=1, sort_keys=True) + "\n"
         texts["expected.json"] = json.dumps(_plain(self.expected), indent=1) + "\n"
         texts["state.txt"] = self._memory
-        redact = Redaction(texts, self._machine)
+        redact = Redaction(texts)
         for name, text in texts.items():
             path = os.path.join(folder, redact(name))
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -227,40 +228,6 @@ SOCKET_TABLE = re.compile(r"^/proc/.*net/tcp6?$")
 LISTENING_SOCKET = re.compile(r"(\s*\d+: )([0-9A-F]{8,32}):([0-9A-F]{4}) [0-9A-F]{8,32}:0000 0A .*")
 # -Djavax.net.ssl.keyStorePassword=hunter2
 SECRET_ARGUMENT = pattern(r"(?i)([^=]*(?:pass|secret|token|credential|key)[^=]*)=.*")
-# "serial_number": "WD-WCC4N0AAAAAA",  /  Serial number:        ZA1AAAAA
-SERIAL = pattern(r'(?i)"?serial[ _]?(?:number|no\.?)"?\s*:\s*"?([\w-]{5,})')
-# "serial": "ZA1AAAAA" in machine.json, "wwn" beside it
-UDEV_SERIAL = pattern(r'"(?:serial|wwn)": "([^"]{5,})"')
-MAC = pattern(r"\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b")
-IPV4 = pattern(r"(?<![\d.])(?!127\.|0\.0\.0\.0|255\.)(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
-
-
-class Redaction:
-    """Replaces serial numbers, MAC and IP addresses and the host's name, each by the same stand-in throughout.
-
-    A stand-in keeps the length and the first two letters of a serial, so that a recording stays plausible.
-    """
-
-    def __init__(self, texts: Mapping[str, str], machine: Host) -> None:
-        self._stand_ins: Dict[str, str] = {}
-        everything = "\n".join(texts.values())
-        for number, serial in enumerate(sorted({*SERIAL.findall(everything), *UDEV_SERIAL.findall(everything)})):
-            tail = f"{number:04d}".rjust(max(len(serial) - 2, 4), "X")
-            self._stand_ins[serial] = serial[:2] + tail
-        for number, mac in enumerate(sorted(set(MAC.findall(everything)))):
-            self._stand_ins[mac] = f"02:00:00:00:{number >> 8 & 255:02x}:{number & 255:02x}"
-        for number, address in enumerate(sorted(set(IPV4.findall(everything)))):
-            self._stand_ins[address] = f"192.0.2.{number % 256}"
-        name = os.uname().nodename
-        if len(name) > 3:
-            self._stand_ins[name] = "recorded-host"
-        longest_first = sorted(self._stand_ins, key=len, reverse=True)
-        self._pattern = pattern("|".join(map(re.escape, longest_first))) if longest_first else None
-
-    def __call__(self, text: str) -> str:
-        if self._pattern is None:
-            return text
-        return self._pattern.sub(lambda match: self._stand_ins[match.group()], text)
 
 
 class RecordingGap(AssertionError):

@@ -21,7 +21,7 @@ AGENT_LAYERS = [
     ("sources",),
     ("checks", "guess"),
     ("commands", "devices", "kernel_clock", "tcp"),
-    ("live", "engine", "report", "recording"),
+    ("live", "engine", "report", "redaction", "recording"),
     ("formats",),
     ("__main__",),
 ]

@@ -114,7 +114,7 @@ def totals(report: Report) -> str:
     """vm: 25 checks, 61 findings: 1 critical, 2 unknown, 3 warning; 2 new since 2026-11-20T03:00:00Z; exit 2"""
     findings, header = report.findings, report.header
     counts = [f"{sum(f['status'] == status for f in findings)} {status}" for status in (CRITICAL, UNKNOWN, WARNING)]
-    said = f"{len({f['check'] for f in findings})} checks, {len(findings)} findings: {', '.join(counts)}"
+    said = f"{len({f['check'] for f in findings} - {'agent'})} checks, {len(findings)} findings: {', '.join(counts)}"
     previous = header.get("previous_at")
     if previous:
         new = sum(f["status"] not in FINE and f["first_seen"] >= f["at"] for f in findings)

@@ -25,6 +25,7 @@ from agent.host import (
 )
 from agent.live import LiveHost
 from agent.recording import RecordingGap, RecordingHost, ReplayHost
+from agent.redaction import Redaction
 from agent.sources import sockets
 from agent.state import State
 from agent.status import Finding
@@ -126,6 +127,23 @@ def test_nothing_that_names_the_machine_is_written(tmp_path: pathlib.Path) -> No
     everything = "".join(path.read_text() + str(path) for path in (tmp_path / "m").rglob("*") if path.is_file())
     for secret in ("ZA1SECRET", "0x5000c500a1b2c3d4", "10.1.2.3", "3c:fd:fe:aa:bb:cc", "hunter2", "hunter3"):
         assert secret not in everything
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("0x5000c500a1b2c3d4", "0x5000c50000000001"),
+        ("LU WWN Device Id: 5 000c50 0a1b2c3d4", "LU WWN Device Id: 5 000c50 000000001"),
+        ('"naa": 5, "oui": 3152, "id": 2712847316', '"naa": 5, "oui": 3152, "id": 1'),
+    ],
+)
+def test_a_world_wide_name_keeps_its_vendor_and_loses_its_number_in_every_form(written: str, kept: str) -> None:
+    assert Redaction({"a": written})(written) == kept
+
+
+def test_a_serial_of_digits_stays_a_number() -> None:
+    assert Redaction({"a": '"serial_number": "50026B7784"'})("50026B7784 ") != "50026B7784 "
+    assert Redaction({"a": "Serial Number: 1234567890"})("1234567890") == "1200000000"
 
 
 def test_one_serial_has_one_stand_in_throughout(tmp_path: pathlib.Path) -> None:
