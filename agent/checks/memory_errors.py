@@ -62,6 +62,7 @@ class Facts(NamedTuple):
     crash_hours_ago: Optional[float]
     playbook: str
     lost_lines: int
+    log_not_read: str = ""
     logging_stopped: int = 0
     stopped_hours_ago: float = 0.0
     stopped_text: str = ""
@@ -107,6 +108,7 @@ def look(host: Host, item: str) -> Facts:
         crash_hours_ago=_hours_ago(host, crashes),
         playbook=PROCESSOR_PLAYBOOK if item.startswith("processor") else PLAYBOOK,
         lost_lines=told.news.lost,
+        log_not_read=told.news.not_read,
     )
 
 
@@ -158,7 +160,7 @@ def _note(host: Host) -> Told:
     def digest(new: Sequence[kernel_log.Record]) -> List[Tuple[str, Incident]]:
         return kernel_log.gather(kernel_memory_lines.sightings(new, kernel_log.records(host)))
 
-    news = kernel_log.note_together(host, SUBJECT, digest)
+    news = kernel_log.note_where_readable(host, SUBJECT, digest)
     known = {item: tuple(row) for item, row in (host.state.cursor(f"{SUBJECT}/uncorrected") or {}).items()}
     for item, incidents in news.incidents.items():
         for seen in incidents:
@@ -201,6 +203,8 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     if not verdicts and facts.corrected is None and facts.uncorrected is None and silent:
         return unknown("the EDAC driver shows this DIMM but does not count its errors")
     healthy = f"{facts.corrected} corrected errors since boot, {facts.growth} new" if facts.corrected else "no errors"
+    if facts.log_not_read:
+        healthy = f"{healthy} counted; the kernel's lines are not read: {facts.log_not_read}"
     return combine(verdicts, healthy)
 
 

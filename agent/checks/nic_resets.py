@@ -34,7 +34,7 @@ PLAYBOOK = "nic-resets"
 class Facts(NamedTuple):
     """Resets and faults remembered of this boot (7 days). Counters are since boot; None where nobody counts.
 
-    not_asked: why the driver's counters are not among them; empty when they are.
+    not_asked: why the driver's counters are not among them; log_not_read: why the kernel's lines are not; or empty.
     """
 
     driver: str
@@ -52,6 +52,7 @@ class Facts(NamedTuple):
     driver_resets: Optional[int]
     not_asked: str
     lost_lines: int
+    log_not_read: str = ""
 
 
 class Counted(NamedTuple):
@@ -86,6 +87,7 @@ def look(host: Host, item: str) -> Facts:
         max(counted.driver.values(), default=None),
         counted.not_asked,
         news.lost,
+        news.not_read,
     )
 
 
@@ -94,7 +96,7 @@ def _news(host: Host) -> kernel_log.News:
         seen = nic_sightings.sightings(new, nic_sightings.cards(host))
         return kernel_log.gather(sighting for sighting in seen if sighting.kind in (RESET, FAULT))
 
-    return kernel_log.note_together(host, SUBJECT, digest)
+    return kernel_log.note_where_readable(host, SUBJECT, digest)
 
 
 def _count(host: Host, item: str) -> Counted:
@@ -155,4 +157,5 @@ def _named(facts: Facts) -> str:
 def _quiet(facts: Facts, said: str) -> str:
     before = f"; {said}" if facts.resets else ""
     without = f"; {facts.not_asked}, so the driver's own counters are not read" if facts.not_asked else ""
-    return before + without
+    unread = f"; the kernel's lines are not read: {facts.log_not_read}" if facts.log_not_read else ""
+    return before + without + unread

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Pattern, Sequence, Tuple
 
-from agent.host import Host, shared
+from agent.host import CannotTell, Host, shared
 from agent.patterns import pattern
 from agent.state import Incident
 
@@ -77,12 +77,14 @@ class Ring(NamedTuple):
 class News(NamedTuple):
     """What a subject had not seen before: incidents by item, and how many records are missing, overwritten unread.
 
-    first: nobody looked before in this boot, so what is missing may be as old as the boot.
+    first: nobody looked before in this boot, so what is missing may be as old as the boot. not_read: why there is no
+    news at all, for a subject that has counters too.
     """
 
     incidents: Dict[str, List[Incident]]
     lost: int
     first: bool
+    not_read: str = ""
 
 
 def parse(raw: str, booted_at: float, now: float = float("inf")) -> Optional[Record]:
@@ -133,6 +135,17 @@ def note_new(host: Host, subject: str, classify: Classifier) -> News:
     Once per run and subject, however many items ask.
     """
     return note_together(host, subject, lambda new: [found for record in new for found in classify(record)])
+
+
+def note_where_readable(host: Host, subject: str, digest: Digest) -> News:
+    """As `note_together`, for a subject that counters tell of as well: without the log it has less news, but can tell.
+
+    That the log itself cannot be read is told once, by the check disk_errors.
+    """
+    try:
+        return note_together(host, subject, digest)
+    except CannotTell as error:
+        return News({}, 0, False, str(error))
 
 
 def note_together(host: Host, subject: str, digest: Digest) -> News:

@@ -33,7 +33,7 @@ def news(host: Host) -> kernel_log.News:
         seen = nic_sightings.sightings(new, nic_sightings.cards(host))
         return kernel_log.gather(sighting for sighting in seen if sighting.kind in (LINK_DOWN, CABLE))
 
-    return kernel_log.note_together(host, SUBJECT, digest)
+    return kernel_log.note_where_readable(host, SUBJECT, digest)
 
 
 def note(host: Host, item: str, port: network.Port) -> History:
