@@ -3,25 +3,53 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import os
 import sys
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from agent import __version__, engine, report
+from agent.formats.text import printable
 from agent.report import Report
 from agent.status import EXIT_CODES, UNKNOWN, worst
 from smoketests import show
 
+if TYPE_CHECKING:
+    from smoketests.survey import Survey
+
 # Nagios' unknown. Click's own 2 would read as critical.
 USAGE_ERROR = EXIT_CODES[UNKNOWN]
 INTERRUPTED = 130
+MOST_BAD_LINES = 20
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+# Commands with files of their own, loaded when they are wanted.
+ELSEWHERE = {
+    "bundle": "smoketests.bundle_command:bundle",
+    "inventory": "smoketests.inventory_commands:inventory",
+    "nightly": "smoketests.nightly_command:nightly",
+}
+
+
+class Commands(click.Group):
+    """The commands of this file and those of ELSEWHERE; a mistyped one gives a hint."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return sorted([*super().list_commands(context), *ELSEWHERE])
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in ELSEWHERE:
+            return super().get_command(context, name)
+        module, _, attribute = ELSEWHERE[name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="smoke")
 def smoke() -> None:
     """Hardware health and smoke tests for on-premises Kafka and ZooKeeper machines.
@@ -31,7 +59,16 @@ def smoke() -> None:
 
 
 def _check_names(_context: click.Context, _parameter: click.Parameter, start: str) -> list[str]:
-    return [name for name in engine.names() if name.startswith(start)]
+    return [name for name in _names(clusters=True) if name.startswith(start)]
+
+
+def _names(clusters: bool) -> list[str]:
+    """What can be asked of a machine, and of clusters."""
+    if not clusters:
+        return engine.names()
+    from smoketests import asking
+
+    return asking.check_names()
 
 
 OPTIONS = (
@@ -54,9 +91,26 @@ OPTIONS = (
 )
 
 
+OF_MANY = (
+    click.option("--inventory", "-i", "inventories", multiple=True, metavar="FILE",
+                 help="Ask the hosts of this inventory over ssh instead of this machine. Can be given again."),
+    click.option("--limit", "-l", default="", metavar="PATTERN",
+                 help="Only these hosts: kafka-a03, kafka-a*, kafka-a[01-14], !kafka-a07; comma separated."),
+    click.option("--cluster", default="", metavar="NAME", help="Only this cluster."),
+    click.option("--role", default="", metavar="ROLE", help="Only brokers, zookeepers, controllers."),
+    click.option("--layout", default="", metavar="LAYOUT", help="Only jbod or raid10."),
+    click.option("--jobs", "-j", type=click.IntRange(1, 1000), default=64, show_default=True, metavar="N",
+                 help="How many hosts at once."),
+    click.option("--known-hosts", multiple=True, metavar="FILE", help="Instead of ~/.ssh/known_hosts and ssh's own."),
+    click.option("--identity", multiple=True, metavar="FILE", help="Private key, instead of those in ~/.ssh."),
+    click.option("--ssh-config", default="", metavar="FILE", help="Instead of ~/.ssh/config."),
+    click.option("--ask-sudo", is_flag=True, help="Ask for the password that sudo wants there."),
+)  # fmt: skip
+
+
 def looking(command: Any) -> Any:
-    """The options of every command that looks at a machine."""
-    for option in reversed(OPTIONS):
+    """The options of every command that looks at machines."""
+    for option in reversed([*OF_MANY, *OPTIONS]):
         command = option(command)
     return command
 
@@ -64,8 +118,8 @@ def looking(command: Any) -> Any:
 @smoke.command("all")
 @looking
 def all_checks(**options: Any) -> None:
-    """Look at everything on this machine."""
-    _look((), **options)
+    """Look at everything: on this machine, or on the hosts of an inventory and at their clusters (-i)."""
+    _choose((), **options)
 
 
 @smoke.command()
@@ -74,8 +128,8 @@ def all_checks(**options: Any) -> None:
 def check(names: Sequence[str], **options: Any) -> None:
     """Look at some things only; `smoke list` names them."""
     for name in names:
-        _known(name)
-    _look(names, **options)
+        _known(name, clusters=bool(options["inventories"]))
+    _choose(names, **options)
 
 
 @smoke.command("list")
@@ -83,8 +137,8 @@ def list_checks() -> None:
     """Name every check and the question it asks."""
     from smoketests import explain
 
-    for name in engine.names():
-        click.echo(f"{name:<14} {explain.question(name)}")
+    for name in _names(clusters=True):
+        click.echo(f"{name:<20} {explain.question(name)}{'' if name in engine.names() else '  (with -i)'}")
 
 
 @smoke.command("explain")
@@ -93,7 +147,7 @@ def explain_check(name: str) -> None:
     """Tell what a check asks, its limits, when it turns which colour, how it becomes ok again, and what to do."""
     from smoketests import explain
 
-    _known(name)
+    _known(name, clusters=True)
     click.echo(explain.explain(name))
 
 
@@ -124,12 +178,59 @@ def completion(shell: str) -> None:
     click.echo(kind(smoke, {}, "smoke", "_SMOKE_COMPLETE").source())
 
 
-def _known(name: str) -> None:
+def _known(name: str, clusters: bool) -> None:
     """Stop with a suggestion unless there is such a check."""
-    if name not in engine.names():
-        near = difflib.get_close_matches(name, engine.names(), 1)
-        hint = f"did you mean {near[0]}?" if near else "`smoke list` names them all"
-        raise click.UsageError(f"there is no check named {name!r}; {hint}")
+    known = _names(clusters)
+    if name in known:
+        return
+    if name in _names(clusters=True):
+        raise click.UsageError(f"{name} is a question about a cluster: name its inventory with -i")
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]}?" if near else "`smoke list` names them all"
+    raise click.UsageError(f"there is no check named {name!r}; {hint}")
+
+
+def _choose(names: Sequence[str], **options: Any) -> None:
+    """This machine, or many."""
+    of_many = ("limit", "cluster", "role", "layout", "known_hosts", "identity", "ssh_config", "ask_sudo")
+    if options["inventories"]:
+        if options["expected"]:
+            raise click.UsageError("--expected is for this machine; with -i the inventory says what each should be")
+        _look_at_many(names, **options)
+    for name in of_many:
+        if options[name]:
+            raise click.UsageError(f"--{name.replace('_', '-')} needs an inventory (-i)")
+    own = ("format_name", "store", "only_problems", "deadline", "expected", "state", "no_write_probe")
+    _look(names, **{name: options[name] for name in own})
+
+
+def _look_at_many(names: Sequence[str], **options: Any) -> NoReturn:
+    from smoketests import asking
+
+    format_name, only_problems = options["format_name"], options["only_problems"]
+    password = click.prompt("sudo password there", hide_input=True, err=True) if options["ask_sudo"] else ""
+    wanted = asking.Wanted(
+        options["inventories"], options["limit"], options["cluster"], options["role"], options["layout"], names,
+        options["jobs"], options["deadline"], options["known_hosts"], options["identity"], options["ssh_config"],
+        password, not options["no_write_probe"], options["store"] or "", options["state"] or "",
+        show.needs_all(format_name, only_problems),
+    )  # fmt: skip
+    try:
+        seen = asking.ask(wanted, _say)
+    except asking.CannotAsk as error:
+        raise click.ClickException(str(error)) from error
+    _print(seen, format_name, only_problems)
+    for problem in seen.bad_lines[:MOST_BAD_LINES]:
+        _say(printable(problem))
+    sys.exit(seen.exit_code)
+
+
+def _print(seen: Survey, format_name: str, only_problems: bool) -> None:
+    if format_name == "table" and len(seen.asked) == 1:
+        click.echo(show.render("table", [seen.report(seen.asked[0])], only_problems))
+        return
+    for part in show.many(format_name, seen, only_problems):
+        click.echo(part)
 
 
 def _look(
@@ -152,7 +253,7 @@ def _look(
     unkept = _store(store, run_id, seen, lines) if store and lines else ""
     click.echo(show.render(format_name, [seen], only_problems))
     for problem in filter(None, [*seen.bad_lines, failed, unkept]):
-        click.echo(f"smoke: {problem}", err=True)
+        _say(problem)
     statuses = [finding["status"] for finding in seen.findings]
     statuses += [UNKNOWN] if failed or unkept or seen.bad_lines or not statuses else []
     sys.exit(EXIT_CODES[worst(statuses)])
@@ -172,6 +273,10 @@ def _ask(arguments: Sequence[str], deadline_s: float) -> tuple[list[str], str]:
     finally:
         _progress("\r\033[K")
     return lines, ""
+
+
+def _say(words: str) -> None:
+    click.echo(f"smoke: {words}", err=True)
 
 
 def _progress(words: str) -> None:

@@ -6,15 +6,23 @@ import inspect
 import typing
 
 from agent import engine
+from smoketests import cluster
+
+
+def load(name: str) -> typing.Any:
+    """The module of a check of hosts or of clusters."""
+    return engine.load(name) if name in engine.names() else cluster.load(name)
 
 
 def question(name: str) -> str:
     """The first line of the check's docstring."""
-    return (inspect.getdoc(engine.load(name)) or "").partition("\n")[0]
+    return (inspect.getdoc(load(name)) or "").partition("\n")[0]
 
 
 def facts(name: str) -> tuple[str, ...]:
-    """The names of the facts that every finding of the check carries."""
+    """The names of the facts that every finding of the check carries; those of clusters tell none beforehand."""
+    if name not in engine.names():
+        return ()
     check = engine.load(name)
     (first, *_) = inspect.signature(check.judge).parameters
     kind = typing.get_type_hints(check.judge)[first]
@@ -22,12 +30,13 @@ def facts(name: str) -> tuple[str, ...]:
 
 
 def explain(name: str) -> str:
-    check = engine.load(name)
+    check = load(name)
+    told = facts(name)
     limits = "\n".join(f"  {limit} = {value}" for limit, value in check.LIMITS.items()) or "  none"
     parts = [
         f"{name}: {inspect.getdoc(check)}",
         f"Limits (an inventory may change each, for all, a cluster, a host or an item):\n{limits}",
-        f"Facts in every finding: {', '.join(facts(name))}",
+        *([f"Facts in every finding: {', '.join(told)}"] if told else []),
         f"Playbook: {getattr(check, 'PLAYBOOK', 'none')}",
     ]
     return "\n\n".join(parts)
@@ -35,5 +44,9 @@ def explain(name: str) -> str:
 
 def table() -> str:
     """The list of checks as Markdown, for the README."""
-    rows = [f"| `{name}` | {question(name)} |" for name in engine.names()]
-    return "\n".join(["| check | question |", "|---|---|", *rows])
+    of_hosts = [f"| `{name}` | {question(name)} |" for name in engine.names()]
+    of_clusters = [f"| `{name}` | {question(name)} |" for name in cluster.names()]
+    return "\n".join(
+        ["| of each machine | question |", "|---|---|", *of_hosts, "",
+         "| of each cluster, with `-i` | question |", "|---|---|", *of_clusters]
+    )  # fmt: skip

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Mapping, Sequence, Tuple
+from collections import Counter
+from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Sequence
 
 from agent.formats.text import printable
 from agent.report import Report
 from agent.status import BY_SEVERITY, EXIT_CODES
+
+# what is larger is no measurement
+MOST = 1e300
+
+Finding = Mapping[str, Any]
 
 HELP = (
     ("smoke_status", "0 ok or skipped, 1 warning, 2 critical, 3 unknown"),
@@ -18,26 +24,61 @@ HELP = (
 
 def render(reports: Sequence[Report], only_problems: bool = False) -> str:
     """https://prometheus.io/docs/instrumenting/exposition_formats/"""
-    samples = sorted(sample for report in reports for sample in _samples(report.findings))
-    lines: List[str] = []
-    for name, meaning in HELP:
-        lines += [f"# HELP {name} {meaning}", f"# TYPE {name} gauge"]
-        lines += [f"{metric}{labels} {value}" for metric, labels, value in samples if metric == name]
-    return "\n".join(lines)
+    return "\n".join(lines(lambda: reports))
 
 
-def _samples(findings: Sequence[Mapping[str, Any]]) -> Iterator[Tuple[str, str, str]]:
+def lines(reports: Callable[[], Iterable[Report]]) -> Iterator[str]:
+    """Metric by metric, as the format wants it; the reports are asked for anew for each."""
+    for metric, meaning in HELP:
+        yield f"# HELP {metric} {meaning}"
+        yield f"# TYPE {metric} gauge"
+        for report in reports():
+            samples = sorted(SAMPLES[metric](report.findings).items())
+            yield from (f"{metric}{labels} {value}" for labels, value in samples)
+
+
+def _statuses(findings: Sequence[Finding]) -> Dict[str, str]:
+    """An item that is named twice has the worse of its statuses: two samples of one name would spoil the whole."""
+    worst: Dict[str, str] = {}
+    for finding in sorted(findings, key=lambda finding: BY_SEVERITY.index(finding["status"])):
+        worst[_of(finding)] = str(EXIT_CODES[finding["status"]])
+    return worst
+
+
+def _facts(findings: Sequence[Finding]) -> Dict[str, str]:
+    samples: Dict[str, str] = {}
     for finding in findings:
-        labels = {name: finding[name] for name in ("cluster", "host", "check", "item")}
-        yield "smoke_status", _labels(**labels), str(EXIT_CODES[finding["status"]])
-        yield "smoke_duration_seconds", _labels(**labels), f"{finding['duration_ms'] / 1000:g}"
+        own = _of(finding)[:-1]
         for fact, value in finding["facts"].items():
-            if isinstance(value, (int, float)):
-                yield "smoke_fact", _labels(**labels, fact=fact), f"{float(value):g}"
-    for host in sorted({(finding["cluster"], finding["host"]) for finding in findings}):
-        for status in BY_SEVERITY:
-            count = sum((f["cluster"], f["host"], f["status"]) == (*host, status) for f in findings)
-            yield "smoke_findings", _labels(cluster=host[0], host=host[1], status=status), str(count)
+            if isinstance(value, (int, float)) and -MOST <= value <= MOST:
+                samples[f'{own},fact="{_escape(fact)}"}}'] = f"{float(value):g}"
+    return samples
+
+
+def _durations(findings: Sequence[Finding]) -> Dict[str, str]:
+    return {_of(finding): f"{min(max(finding['duration_ms'], 0), MOST) / 1000:g}" for finding in findings}
+
+
+def _counts(findings: Sequence[Finding]) -> Dict[str, str]:
+    counts = Counter((f["cluster"], f["host"], f["status"]) for f in findings)
+    hosts = {(f["cluster"], f["host"]) for f in findings}
+    return {
+        _labels(cluster=cluster, host=host, status=status): str(counts[cluster, host, status])
+        for cluster, host in hosts
+        for status in BY_SEVERITY
+    }
+
+
+SAMPLES: Mapping[str, Callable[[Sequence[Finding]], Dict[str, str]]] = {
+    "smoke_status": _statuses,
+    "smoke_fact": _facts,
+    "smoke_findings": _counts,
+    "smoke_duration_seconds": _durations,
+}
+
+
+def _of(finding: Finding) -> str:
+    return _labels(**{name: finding[name] for name in ("cluster", "host", "check", "item")})
 
 
 def _labels(**labels: str) -> str:

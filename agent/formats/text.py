@@ -11,5 +11,7 @@ def printable(text: str) -> str:
     >>> printable("a\\x1b[31mb\\nc")
     'a [31mb c'
     """
+    if text.isprintable() and len(text) <= MAX_LETTERS:
+        return text
     shown = "".join(letter if letter.isprintable() else " " for letter in text[:MAX_LETTERS])
     return shown + "…" if len(text) > MAX_LETTERS else shown

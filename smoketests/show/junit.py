@@ -5,14 +5,19 @@ Critical and warning are failures (the type says which), unknown is an error, sk
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from agent.formats.text import printable
 from agent.report import Report
 from agent.status import CRITICAL, FINE, SKIPPED, UNKNOWN, WARNING
 
+if TYPE_CHECKING:
+    from smoketests.survey import Survey
+
+# what a host may claim that one finding took
+LONGEST_MS = 86_400_000
 OUTCOMES = {CRITICAL: "failure", WARNING: "failure", UNKNOWN: "error", SKIPPED: "skipped"}
 
 
@@ -24,17 +29,28 @@ def render(reports: Sequence[Report], only_problems: bool = False) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode")
 
 
+def many(seen: Survey, only_problems: bool = False) -> Iterator[str]:
+    """Suite by suite; one for each host, then one for each cluster as a whole."""
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield '<testsuites name="smoke">'
+    for report in seen.reports():
+        suite = _suite(report, only_problems)
+        ElementTree.indent(suite)
+        yield ElementTree.tostring(suite, encoding="unicode")
+    yield "</testsuites>"
+
+
 def _suite(report: Report, only_problems: bool) -> ElementTree.Element:
     outcomes = [OUTCOMES.get(finding["status"], "") for finding in report.findings]
     suite = ElementTree.Element(
         "testsuite",
-        name=printable(str(report.header.get("host", ""))),
+        name=printable(str(report.header.get("host") or report.header.get("cluster", ""))),
         timestamp=printable(str(report.header.get("at", ""))).removesuffix("Z"),
         tests=str(len(outcomes)),
         failures=str(outcomes.count("failure")),
         errors=str(outcomes.count("error")),
         skipped=str(outcomes.count("skipped")),
-        time=f"{sum(finding['duration_ms'] for finding in report.findings) / 1000:.3f}",
+        time=_seconds(sum(min(finding["duration_ms"], LONGEST_MS) for finding in report.findings)),
     )
     suite.extend(_case(f) for f in report.findings if not only_problems or f["status"] not in FINE)
     return suite
@@ -43,9 +59,9 @@ def _suite(report: Report, only_problems: bool) -> ElementTree.Element:
 def _case(finding: Mapping[str, Any]) -> ElementTree.Element:
     case = ElementTree.Element(
         "testcase",
-        classname=printable(f"{finding['host']}.{finding['check']}"),
+        classname=printable(f"{finding['host'] or finding['cluster']}.{finding['check']}"),
         name=printable(finding["item"]),
-        time=f"{finding['duration_ms'] / 1000:.3f}",
+        time=_seconds(finding["duration_ms"]),
     )
     reason = printable(finding["reason"])
     outcome = OUTCOMES.get(finding["status"])
@@ -56,3 +72,7 @@ def _case(finding: Mapping[str, Any]) -> ElementTree.Element:
     else:
         ElementTree.SubElement(case, "system-out").text = reason
     return case
+
+
+def _seconds(milliseconds: float) -> str:
+    return f"{min(max(milliseconds, 0), LONGEST_MS) / 1000:.3f}"

@@ -1,0 +1,208 @@
+"""Names as ranges, kafka-a[01-14], and the same finding of many hosts as one row. Pure.
+
+Findings fold when status, check, playbook and sentence are the same to the letter, once each host's own name and each
+finding's own item are taken out of it; and then only hosts of which the very same items are concerned share a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from agent.formats.text import printable
+from agent.status import BY_SEVERITY
+
+DIGITS = re.compile(r"([0-9]+)")
+# stand for the finding's own item and host; no printable text has them
+ITEM, HOST = "\x00", "\x01"
+NO_ITEM = "-"
+# of one host: a machine that reports thousands of problems must not hide the others
+MOST_ROWS_OF_A_HOST = 20
+# of `/kafka/d[1-12],/mnt/x`: this many groups are named
+MOST_GROUPS = 6
+
+Finding = Mapping[str, Any]
+
+
+class Row(NamedTuple):
+    """One line of the table: each of `items` on each of `hosts`. since: when the oldest of them was first seen.
+
+    What is about a cluster as a whole has the cluster's name in place of a host's.
+    """
+
+    status: str
+    hosts: tuple[str, ...]
+    check: str
+    items: tuple[str, ...]
+    sentence: str
+    playbook: str = ""
+    since: str = ""
+    new: int = 0
+
+    @property
+    def findings(self) -> int:
+        return len(self.hosts) * len(self.items)
+
+
+def ranges(names: Iterable[str]) -> str:
+    """Names in short, as ClusterShell writes them.
+
+    >>> ranges(["kafka-a01", "kafka-a02", "kafka-a03", "kafka-a10", "zk1"])
+    'kafka-a[01-03,10],zk1'
+    """
+    return ",".join(groups(names))
+
+
+def groups(names: Iterable[str]) -> list[str]:
+    """The parts of `ranges`, in natural order."""
+    shapes: dict[tuple[str, ...], list[list[str]]] = {}
+    for name in sorted(set(names), key=natural):
+        parts = DIGITS.split(name)
+        shapes.setdefault(tuple(parts[::2]), []).append(parts)
+    return [group for alike in shapes.values() for group in _folded(alike)]
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """To sort by: kafka-2 comes before kafka-10."""
+    return [(1, int(part), part) if part.isdecimal() else (0, 0, part) for part in DIGITS.split(name)]
+
+
+def _folded(alike: Sequence[Sequence[str]]) -> list[str]:
+    """Names of one shape, folded at the number that leaves the fewest groups."""
+    numbers = range(1, len(alike[0]), 2)
+    if len(alike) == 1 or not numbers:
+        return ["".join(parts) for parts in alike]
+    return min((_folded_at(place, alike) for place in reversed(numbers)), key=len)
+
+
+def _folded_at(place: int, alike: Sequence[Sequence[str]]) -> list[str]:
+    rest: dict[tuple[str, str], list[str]] = {}
+    for parts in alike:
+        rest.setdefault(("".join(parts[:place]), "".join(parts[place + 1 :])), []).append(parts[place])
+    return [f"{before}{inside}{after}" for (before, after), numbers in rest.items() for inside in _brackets(numbers)]
+
+
+def _brackets(numbers: Sequence[str]) -> Iterator[str]:
+    """[01-03,10] of 01, 02, 03, 10; numbers that are padded differently get brackets of their own."""
+    padded = {len(number) for number in numbers if number.startswith("0") and len(number) > 1}
+    widths: dict[int, list[int]] = {}
+    for number in numbers:
+        widths.setdefault(len(number) if len(number) in padded else 0, []).append(int(number))
+    for width, values in widths.items():
+        spans = [
+            f"{first:0{width}d}" if first == last else f"{first:0{width}d}-{last:0{width}d}"
+            for first, last in _spans(sorted(values))
+        ]
+        alone = len(values) == 1
+        yield spans[0] if alone else f"[{','.join(spans)}]"
+
+
+def _spans(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    first = last = numbers[0]
+    for number in numbers[1:]:
+        if number > last + 1:
+            yield first, last
+            first = number
+        last = number
+    yield first, last
+
+
+def fold(findings: Iterable[Finding], previous_at: str = "") -> list[Row]:
+    """Rows, worst first. previous_at: findings first seen after that moment count as new."""
+    alike: dict[tuple[str, ...], dict[str, list[Finding]]] = {}
+    for finding in findings:
+        alike.setdefault(_key(finding), {}).setdefault(_who(finding), []).append(finding)
+    rows = [row for key, hosts in alike.items() for row in _rows(key, hosts, previous_at)]
+    return _capped(sorted(rows, key=_order))
+
+
+def _order(row: Row) -> tuple[Any, ...]:
+    return (-BY_SEVERITY.index(row.status), not row.new, natural(row.hosts[0]), row.check, row.items)
+
+
+def _who(finding: Finding) -> str:
+    return printable(finding["host"] or finding["cluster"])
+
+
+def _key(finding: Finding) -> tuple[str, ...]:
+    """What must be the same; the sentence with marks for what may differ."""
+    words = printable(finding["reason"])
+    words = _marked(words, printable(finding["item"]), ITEM)
+    words = _marked(words, _who(finding), HOST)
+    return finding["status"], finding["check"], finding["playbook"], words
+
+
+def _marked(words: str, own: str, mark: str) -> str:
+    """The text with `mark` in place of the name `own` where it stands as a word.
+
+    A name without a letter is left: 2 may as well be a count.
+    """
+    if len(own) < 2 or own not in words or not any(letter.isalpha() for letter in own):
+        return words
+    return re.sub(rf"(?<![\w/.-]){re.escape(own)}(?![\w/-]|\.\w)", mark, words)
+
+
+def _rows(key: Sequence[str], hosts: Mapping[str, Sequence[Finding]], previous_at: str) -> Iterator[Row]:
+    """A row for all hosts of which the same items are concerned."""
+    same: dict[tuple[str, ...], list[str]] = {}
+    for host, found in hosts.items():
+        items = tuple(sorted({printable(finding["item"]) for finding in found}, key=natural))
+        same.setdefault(items, []).append(host)
+    status, check, playbook, words = key
+    for items, names in same.items():
+        of_row = [finding for name in names for finding in hosts[name]]
+        seen = [finding["first_seen"] for finding in of_row]
+        yield Row(
+            status,
+            tuple(sorted(names, key=natural)),
+            printable(check),
+            items,
+            _sentence(words, items, names),
+            printable(playbook),
+            min(seen) if min(seen) < max(finding["at"] for finding in of_row) else "",
+            sum(moment > previous_at for moment in seen) if previous_at else 0,
+        )
+
+
+def _sentence(words: str, items: Sequence[str], names: Iterable[str]) -> str:
+    """The reason, led by the items where it does not name them."""
+    short = some(items)
+    if ITEM not in words and items != (NO_ITEM,) and not (len(items) == 1 and short in words):
+        words = f"{ITEM}: {words}"
+    return words.replace(ITEM, short).replace(HOST, some(names))
+
+
+def some(names: Iterable[str]) -> str:
+    """Names in short, the first of them where they are many."""
+    named = list(names)
+    parts = groups(named)
+    if len(parts) <= MOST_GROUPS:
+        return ",".join(parts)
+    return f"{','.join(parts[:MOST_GROUPS])},… ({len(named)} in all)"
+
+
+def _capped(rows: Sequence[Row]) -> list[Row]:
+    """Without what one host says beyond its share; a row at the end of its kind says how much that is."""
+    kept: list[Row] = []
+    said: dict[str, int] = {}
+    more: dict[str, list[Row]] = {}
+    for row in rows:
+        host = row.hosts[0]
+        said[host] = said.get(host, 0) + 1
+        if len(row.hosts) == 1 and host and said[host] > MOST_ROWS_OF_A_HOST:
+            more.setdefault(host, []).append(row)
+        else:
+            kept.append(row)
+    kept += [_and_more(left) for left in more.values()]
+    return sorted(kept, key=lambda row: -BY_SEVERITY.index(row.status)) if more else kept
+
+
+def _and_more(left: Sequence[Row]) -> Row:
+    """One row for all that a host says beyond its share."""
+    first = left[0]
+    count = sum(row.findings for row in left)
+    return first._replace(
+        check="…", items=(NO_ITEM,), sentence=f"and {count} more findings of {first.hosts[0]} alone", playbook="",
+        since="", new=sum(row.new for row in left),
+    )  # fmt: skip

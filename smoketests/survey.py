@@ -1,0 +1,222 @@
+"""One run over many hosts: each is counted and kept as it finishes, each cluster judged when its last host is heard.
+
+Only what is shown stays in memory: problems, and of the cluster that is under way what its judges read.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from agent import report
+from agent.report import Report
+from agent.state import State
+from agent.status import EXIT_CODES, FINE, UNKNOWN, worst
+from smoketests import cluster as judges
+from smoketests.cluster.view import ClusterView
+
+if TYPE_CHECKING:
+    from inventory.model import Cluster, Host
+    from smoketests.fanout import HostReport
+    from smoketests.store import Keeping
+
+# What is kept in memory of the reports that are shown whole at the end; beyond that it goes to a temporary file.
+IN_MEMORY = 32 << 20
+
+Record = Mapping[str, Any]
+
+
+@dataclass
+class Tally:
+    """What is counted of one cluster."""
+
+    hosts: int = 0
+    silent: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+
+
+class Spool:
+    """Reports of many hosts, kept out of memory until they are shown. Closed with the program."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", errors="replace")  # noqa: SIM115
+        self._where: dict[str, tuple[int, int]] = {}
+
+    def add(self, host: str, lines: Sequence[str]) -> None:
+        self._file.seek(0, 2)
+        self._where[host] = self._file.tell(), len(lines)
+        self._file.writelines(f"{line}\n" for line in lines)
+
+    def lines(self, host: str) -> list[str]:
+        """What `add` was given."""
+        start, count = self._where.get(host, (0, 0))
+        self._file.seek(start)
+        return [self._file.readline().rstrip("\n") for _ in range(count)]
+
+    def of(self, host: str) -> Report:
+        rows = [json.loads(line) for line in self.lines(host)]
+        header = rows.pop(0) if rows and rows[0].get("kind") == "header" else {}
+        return Report(header, rows, [])
+
+
+@dataclass
+class Survey:
+    """Hosts that are asked, by cluster, and what came of them so far.
+
+    wanted: names of the cluster checks. memory: since when a cluster's finding stands. outside: what ZooKeeper and
+    Kafka say of a cluster. whole: also keep what is well, for `reports()`.
+    """
+
+    clusters: Sequence[Cluster]
+    asked: Sequence[Host]
+    run_id: str
+    at: str
+    wanted: Sequence[str]
+    memory: State
+    outside: Callable[[Cluster], ClusterView] = lambda cluster: ClusterView(cluster, {})
+    keeper: Keeping | None = None
+    whole: bool = False
+
+    problems: list[Record] = field(default_factory=list)
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    checks: set[str] = field(default_factory=set)
+    bad_lines: list[str] = field(default_factory=list)
+    new: int = 0
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._started = time.monotonic()
+        self._cluster_of = {host.name: cluster for cluster in self.clusters for host in cluster.hosts}
+        self._waiting: dict[str, set[str]] = {}
+        self._heard: dict[str, dict[str, HostReport]] = {}
+        self._windows: dict[str, dict[str, tuple[float, float]]] = {}
+        self._headers: dict[str, Record] = {}
+        self._judged: dict[str, list[Record]] = {}
+        self._spool = Spool() if self.whole else None
+        self._reads = {check for name in self.wanted for check in getattr(judges.load(name), "READS", ())}
+        for host in self.asked:
+            self._waiting.setdefault(self._cluster_of[host.name].name, set()).add(host.name)
+            self.tallies.setdefault(self._cluster_of[host.name].name, Tally()).hosts += 1
+
+    @property
+    def previous_at(self) -> str:
+        """When the last run of this kind was, empty on the first."""
+        before = self.memory.previous_at
+        return "" if before is None else report.timestamp(before)
+
+    @property
+    def status(self) -> str:
+        """The worst of all."""
+        statuses = [status for tally in self.tallies.values() for status in tally.statuses]
+        unkept = self.keeper is not None and self.keeper.problem
+        return worst([*statuses, *([UNKNOWN] if unkept or self.bad_lines or not statuses else [])])
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.status]
+
+    def hear(self, heard: HostReport) -> None:
+        """One host has finished."""
+        name = heard.host.name
+        of_cluster = self._cluster_of[name].name
+        if name not in self._waiting[of_cluster]:
+            return
+        self._keep(heard.lines)
+        if self._spool:
+            self._spool.add(name, heard.lines)
+        self._headers[name] = heard.report.header
+        self.bad_lines += [f"{name}: {line}" for line in heard.report.bad_lines]
+        self.tallies[of_cluster].silent += not heard.report.findings
+        self._count(of_cluster, heard.report.findings)
+        self._heard.setdefault(of_cluster, {})[name] = self._slim(heard)
+        now = time.time()
+        self._windows.setdefault(of_cluster, {})[name] = now - heard.seconds, now
+        self._waiting[of_cluster].discard(name)
+        if not self._waiting[of_cluster]:
+            self._judge(self._cluster_of[name])
+
+    def waiting(self) -> list[Host]:
+        """Hosts that are not heard yet."""
+        return [host for host in self.asked if host.name in self._waiting[self._cluster_of[host.name].name]]
+
+    def end(self) -> None:
+        """All are heard, or given up: nothing more comes."""
+        self.seconds = time.monotonic() - self._started
+
+    def reports(self) -> Iterator[Report]:
+        """Every host's report with what its cluster's judges say of it, then each cluster's own. Needs `whole`."""
+        yield from map(self.report, self.asked)
+        for name in self.tallies:
+            yield Report(self._identity(name, ""), self.of_cluster(name), [])
+
+    def of_cluster(self, name: str) -> list[Record]:
+        """What is said of a cluster as a whole."""
+        return [record for record in self._judged.get("", ()) if record["cluster"] == name]
+
+    def report(self, host: Host) -> Report:
+        """What one host said, and what its cluster's judges say of it. Needs `whole`."""
+        assert self._spool
+        told = self._spool.of(host.name)
+        header = {**self._identity(host.cluster, host.name), **told.header}
+        return Report(header, [*told.findings, *self._judged.get(host.name, ())], [])
+
+    def lines(self) -> Iterator[str]:
+        """All findings as JSON. Needs `whole`."""
+        assert self._spool
+        for host in self.asked:
+            said = self._spool.lines(host.name)
+            yield from said[1:] if self._headers.get(host.name) else said
+        for records in self._judged.values():
+            yield from map(_line, records)
+
+    def headers(self) -> Iterator[Record]:
+        """What each host says of itself as a whole; of one that said nothing, who it is."""
+        for host in self.asked:
+            yield {**self._identity(host.cluster, host.name), **self._headers.get(host.name, {})}
+
+    def _identity(self, cluster: str, host: str) -> dict[str, Any]:
+        return {"run_id": self.run_id, "at": self.at, "cluster": cluster, "host": host}
+
+    def _slim(self, heard: HostReport) -> HostReport:
+        """What judges may read of it."""
+        told = heard.report.findings
+        kept = [finding for finding in told if finding["check"] in self._reads or finding["status"] not in FINE]
+        return replace(heard, lines=[], report=heard.report._replace(findings=kept or list(told[:1])))
+
+    def _count(self, of_cluster: str, records: Iterable[Record]) -> None:
+        statuses = self.tallies[of_cluster].statuses
+        for record in records:
+            statuses[record["status"]] += 1
+            self.checks.add(record["check"])
+            if record["status"] not in FINE:
+                self.problems.append(record)
+                self.new += bool(self.previous_at and record["first_seen"] > self.previous_at)
+
+    def _judge(self, of: Cluster) -> None:
+        """Ask this cluster's questions; its reports are not needed any more."""
+        told = self._heard.pop(of.name)
+        left_out = frozenset(host.name for host in of.hosts if host.name not in told)
+        view = replace(self.outside(of), reports=told, left_out=left_out, windows=self._windows.pop(of.name))
+        records = judges.judge_all(view, self.wanted, self.run_id, self.at)
+        for record in records:
+            record["first_seen"] = self._since(record)
+            self._judged.setdefault(record["host"], []).append(record)
+        self._count(of.name, records)
+        self._keep(map(_line, records))
+
+    def _since(self, record: Record) -> str:
+        who = "/".join(("cluster", record["cluster"], record["check"], record["host"]))
+        return report.timestamp(self.memory.first_seen(who, record["item"], record["status"] not in FINE))
+
+    def _keep(self, lines: Iterable[str]) -> None:
+        if self.keeper:
+            self.keeper.write(lines)
+
+
+def _line(record: Record) -> str:
+    return json.dumps(record, separators=(",", ":"), default=str)
