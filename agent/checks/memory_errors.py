@@ -203,8 +203,7 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     if not verdicts and facts.corrected is None and facts.uncorrected is None and silent:
         return unknown("the EDAC driver shows this DIMM but does not count its errors")
     healthy = f"{facts.corrected} corrected errors since boot, {facts.growth} new" if facts.corrected else "no errors"
-    if facts.log_not_read:
-        healthy = f"{healthy} counted; the kernel's lines are not read: {facts.log_not_read}"
+    healthy += f"; the kernel's lines are not read: {facts.log_not_read}" if facts.log_not_read else ""
     return combine(verdicts, healthy)
 
 
