@@ -7,6 +7,7 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 from agent.expected import Expected, ExpectedMount
 from agent.host import CannotTell, Host
 from agent.sources import kafka, mount_table
+from agent.status import moment
 
 DATA_FILE_SYSTEMS = ("ext4", "xfs", "btrfs", "ext3")
 
@@ -58,7 +59,7 @@ def _why(host: Host, known: Sequence[kafka.Known]) -> str:
     gone = [row for row in known if not row.service]
     if not gone:
         return "from the running process and its configuration"
-    return ", ".join(f"{row.item} seen {(host.now() - row.seen_at) / 3600:.0f} h ago, not running now" for row in gone)
+    return ", ".join(f"{row.item} last seen {moment(row.seen_at)}, not running now" for row in gone)
 
 
 def _log_dir_mounts(host: Host, known: Sequence[kafka.Known]) -> Tuple[str, ...]:

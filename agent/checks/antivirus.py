@@ -39,7 +39,7 @@ class Facts(NamedTuple):
     holds_up: bool
     scanning: Tuple[str, ...]
     excluded: bool
-    hidden_processes: int
+    hidden: Tuple[str, ...]
     as_root: bool
 
 
@@ -82,9 +82,19 @@ def look(host: Host, item: str) -> Facts:
         holds_up=any(mark.holds_up for mark in marks),
         scanning=_scanned(host, traces),
         excluded=bool(paths) and all(any(_below(path, outer) for outer in excluded) for path in paths),
-        hidden_processes=len(hidden) if item == NONE_FOUND else 0,
+        hidden=_names(host, hidden) if item == NONE_FOUND else (),
         as_root=host.is_root() or item != NONE_FOUND,
     )
+
+
+def _names(host: Host, pids: Sequence[int]) -> Tuple[str, ...]:
+    """`dockerd (211)`, or the number alone of a process that ended since."""
+    names = {process.pid: process.name for process in host.processes()}
+    return tuple(f"{names[pid]} ({pid})" if pid in names else f"process {pid}" for pid in pids)
+
+
+def _few(words: Sequence[str]) -> str:
+    return ", ".join(words[:3])
 
 
 def _data_paths(host: Host) -> List[str]:
@@ -120,14 +130,14 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     rules = _rules(facts, [name.strip() for name in str(limits["accepted"]).split(",")])
     if not facts.as_root:
         rules.append(unknown("needs root to see which processes listen to file accesses"))
-    elif facts.hidden_processes:
-        many = "1 process listens" if facts.hidden_processes == 1 else f"{facts.hidden_processes} processes listen"
-        rules.append(unknown(f"even root may not see whether {many} to file accesses"))
+    elif facts.hidden:
+        more = f" and {len(facts.hidden) - 3} more" if len(facts.hidden) > 3 else ""
+        rules.append(unknown(f"even root may not see if these listen to file accesses: {_few(facts.hidden)}{more}"))
     return combine(rules, "no antivirus product is installed or running, no program listens to file accesses")
 
 
 def _rules(facts: Facts, accepted: Sequence[str]) -> List[Verdict]:
-    who = ", ".join(facts.running[:3]) or facts.product
+    who = _few(facts.running) or facts.product
     if facts.product not in who:
         who = f"{facts.product}: {who}"
     serious = warning if facts.excluded else critical
@@ -146,7 +156,7 @@ def _rules(facts: Facts, accepted: Sequence[str]) -> List[Verdict]:
         serious = warning if facts.product in accepted else serious
         return [serious(f"{who} runs{but or ', exclude the data directories or stop it'}", PLAYBOOK)]
     if facts.scheduled:
-        return [warning(f"{facts.product} is scheduled by {', '.join(facts.scheduled[:3])}", PLAYBOOK)]
+        return [warning(f"{facts.product} is scheduled by {_few(facts.scheduled)}", PLAYBOOK)]
     if facts.packages or facts.units:
         by = ", ".join((facts.packages + facts.units)[:3])
         return [warning(f"{facts.product} is installed ({by}), not running", PLAYBOOK)]

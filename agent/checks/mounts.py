@@ -196,7 +196,8 @@ def _ext4_errors(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     new = facts.ext4_errors_in_a_day or 0
     days = facts.ext4_last_error_days
     if new >= limits["errors_per_day_critical"]:
-        yield critical(f"{said}, {new} of them new", "hidden-readonly")
+        said += f", {new} of them new" if new < facts.ext4_errors else ", new within a day"
+        yield critical(said, "hidden-readonly")
     elif days is None or days < limits["error_days_warning"]:
         yield warning(said, "hidden-readonly")
 

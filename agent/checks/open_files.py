@@ -64,6 +64,6 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     elif percent >= limits["used_percent_warning"]:
         found.append(warning(said, PLAYBOOK))
     if facts.pid and facts.open_files_limit < limits["limit_warning"]:
-        wanted = limits["limit_warning"]
-        found.append(warning(f"{whose} may open {facts.open_files_limit} files, should be at least {wanted}", PLAYBOOK))
+        may = f"{'it' if found else whose} may open {facts.open_files_limit} files"
+        found.append(warning(f"{may}, should be at least {limits['limit_warning']}", PLAYBOOK))
     return combine(found, healthy=said)

@@ -161,6 +161,8 @@ def _restarts(facts: Facts, hours: float) -> List[Verdict]:
 
 
 def _span(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
     if seconds < 7200:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.0f} h" if seconds < 172800 else f"{seconds / 86400:.0f} days"

@@ -231,7 +231,7 @@ def test_a_process_that_even_root_may_not_look_into_is_unknown_beside_what_was_f
     findings = by_item(run_checks(machine(CLAMD, groups=Descriptors((), (1,))), "antivirus"))
 
     assert findings["ClamAV"].status == "critical"
-    assert findings["antivirus"].status == "unknown" and "1 process listens" in findings["antivirus"].verdict.reason
+    assert findings["antivirus"].status == "unknown" and "these listen to file accesses: process 1" in findings["antivirus"].verdict.reason
 
 
 def test_judge_names_each_state() -> None:
@@ -240,7 +240,7 @@ def test_judge_names_each_state() -> None:
         "ok": nothing,
         "warning": nothing._replace(units=("x.service",)),
         "critical": nothing._replace(running=("x (1)",)),
-        "unknown": nothing._replace(hidden_processes=3, as_root=False),
+        "unknown": nothing._replace(hidden=("init (1)",), as_root=False),
     }
     assert {state: antivirus.judge(facts, antivirus.LIMITS).status for state, facts in states.items()} == {
         state: state for state in states
