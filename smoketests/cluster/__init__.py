@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from agent import engine, report
 from agent.status import FINE, skipped, unknown
+from inventory.model import Host
 from smoketests.cluster.view import NO_ITEM, CannotTell, ClusterFinding, ClusterView, NotAsked, verdict_of
 
 # What lies in this folder and asks nothing.
@@ -45,12 +46,13 @@ def judge_all(
 ) -> list[dict[str, Any]]:
     """Every cluster check of one cluster, as records of agent.report.FIELDS. `at`: ISO 8601, UTC; now if not given."""
     at = at or report.timestamp(time.time())
+    hosts = {host.name: host for host in view.cluster.hosts}
     records = []
     for name in names() if names_wanted is None else names_wanted:
         started = time.monotonic()
         found = judged(view, name)
         took_ms = round((time.monotonic() - started) * 1000)
-        records += [_record(view, name, finding, run_id, at, took_ms) for finding in found]
+        records += [_record(view, hosts.get(finding.host), name, finding, run_id, at, took_ms) for finding in found]
     return records
 
 
@@ -68,9 +70,8 @@ def judged(view: ClusterView, name: str) -> Sequence[ClusterFinding]:
 
 
 def _record(
-    view: ClusterView, name: str, finding: ClusterFinding, run_id: str, at: str, took_ms: int
+    view: ClusterView, host: Host | None, name: str, finding: ClusterFinding, run_id: str, at: str, took_ms: int
 ) -> dict[str, Any]:
-    host = next((host for host in view.cluster.hosts if host.name == finding.host), None)
     verdict = finding.verdict
     if host and name in host.skip and verdict.status not in FINE:
         verdict = skipped(host.skip[name])

@@ -30,13 +30,44 @@ READS: Mapping[str, Any] = {}
 PLAYBOOK = "broker-down"
 
 
+class Registry:
+    """Who is registered, and which hosts each registered address may be."""
+
+    def __init__(self, brokers: Sequence[Host], rows: Sequence[Registered], source: str) -> None:
+        self.rows, self.source = rows, source
+        self.by_id = {row.id: row for row in rows}
+        self.ids = Counter(host.broker_id for host in brokers)
+        self.named: dict[int | None, list[str]] = {}
+        self._names: dict[str, dict[str, None]] = {}
+        for host in brokers:
+            self.named.setdefault(host.broker_id, []).append(host.name)
+            for name in _ours(host):
+                self._names.setdefault(name, {})[host.name] = None
+        self._endpoints: dict[str, list[int]] = {}
+        for row in rows:
+            for endpoint in dict.fromkeys(row.endpoints):
+                self._endpoints.setdefault(endpoint, []).append(row.id)
+        self.of_host: dict[str, list[Registered]] = {}
+        for row in rows:
+            for name in self.holders(row):
+                self.of_host.setdefault(name, []).append(row)
+
+    def holders(self, row: Registered) -> list[str]:
+        """The hosts that this registered broker may be."""
+        return list(dict.fromkeys(host for name in _theirs(row) for host in self._names.get(name, ())))
+
+    def twins(self, row: Registered) -> list[int]:
+        """Other ids under which the same endpoint is registered."""
+        same = {other for endpoint in row.endpoints for other in self._endpoints[endpoint]}
+        return sorted(same - {row.id})
+
+
 def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFinding]:
-    registered, source = _registered(view)
+    rows, source = _registered(view)
     brokers = [host for host in view.cluster.hosts if "broker" in host.roles or host.broker_id is not None]
-    ids = Counter(host.broker_id for host in brokers)
-    found = [_of_host(host, brokers, ids, registered, source) for host in brokers]
-    found += _strangers(brokers, registered, source)
-    return found + _sources_differ(view)
+    registry = Registry(brokers, rows, source)
+    found = [_of_host(host, registry) for host in brokers]
+    return [*found, *_strangers(brokers, registry), *_sources_differ(view)]
 
 
 def _registered(view: ClusterView) -> tuple[tuple[Registered, ...], str]:
@@ -52,37 +83,34 @@ def _registered(view: ClusterView) -> tuple[tuple[Registered, ...], str]:
     raise NotAsked("the inventory names neither ZooKeeper nor Kafka servers of this cluster")
 
 
-def _of_host(
-    host: Host, brokers: Sequence[Host], ids: Mapping[int | None, int], registered: Sequence[Registered], source: str
-) -> ClusterFinding:
+def _of_host(host: Host, registry: Registry) -> ClusterFinding:
     if host.broker_id is None:
-        return _without_id(host, registered)
+        return _without_id(host, registry)
     item = f"broker {host.broker_id}"
-    said = next((row for row in registered if row.id == host.broker_id), None)
+    said = registry.by_id.get(host.broker_id)
     verdicts: list[Verdict] = []
-    if ids[host.broker_id] > 1:
-        both = [other.name for other in brokers if other.broker_id == host.broker_id]
-        verdicts.append(critical(f"the inventory gives id {host.broker_id} to {some(both)}: only one can start"))
+    if registry.ids[host.broker_id] > 1:
+        both = some(registry.named[host.broker_id])
+        verdicts.append(critical(f"the inventory gives id {host.broker_id} to {both}: only one can start"))
     if said is None:
-        down = f"{host.name} has no broker registered as {host.broker_id} in {source}: it is down or lost its session"
-        verdicts.append(critical(down, PLAYBOOK))
+        missing = f"{host.name} has no broker registered as {host.broker_id} in {registry.source}"
+        verdicts.append(critical(f"{missing}: it is down or lost its session", PLAYBOOK))
         return ClusterFinding(item, combine(verdicts, ""), {"id": host.broker_id, "registered": False}, host.name)
-    verdicts += _held_by(host, said, brokers, registered)
+    verdicts += _held_by(host, said, registry)
     facts = {"id": said.id, "registered": True, "address": f"{said.host}:{said.port}", "rack": said.rack}
     return ClusterFinding(item, combine(verdicts, f"registered at {said.host}:{said.port}"), facts, host.name)
 
 
-def _held_by(host: Host, said: Registered, brokers: Sequence[Host], registered: Sequence[Registered]) -> list[Verdict]:
+def _held_by(host: Host, said: Registered, registry: Registry) -> list[Verdict]:
     """What is wrong with how this broker stands in the registry."""
     verdicts = []
     where = f"{said.host}:{said.port}"
-    holders = [other.name for other in brokers if fits(other, said)]
+    holders, twins = registry.holders(said), registry.twins(said)
     if holders and host.name not in holders:
         holds = f"id {said.id} of {host.name} is held by {some(holders)} ({where}): {host.name} cannot start"
         verdicts.append(critical(holds, PLAYBOOK))
-    elif not holders and any(fits(other, row) for other in brokers for row in registered):
+    elif not holders and registry.of_host:
         verdicts.append(warning(f"id {said.id} of {host.name} is registered at {where}, which is no host of ours"))
-    twins = [row.id for row in registered if row.id != said.id and set(row.endpoints) & set(said.endpoints)]
     if twins:
         verdicts.append(critical(f"{where} is registered under the ids {said.id} and {some([*map(str, twins)])}"))
     if said.fenced:
@@ -90,8 +118,8 @@ def _held_by(host: Host, said: Registered, brokers: Sequence[Host], registered: 
     return verdicts
 
 
-def _without_id(host: Host, registered: Sequence[Registered]) -> ClusterFinding:
-    said = [row for row in registered if fits(host, row)]
+def _without_id(host: Host, registry: Registry) -> ClusterFinding:
+    said = registry.of_host.get(host.name)
     if not said:
         why = f"the inventory gives {host.name} no broker_id, and no registered broker has its address"
         return ClusterFinding(host.name, unknown(why), {}, host.name)
@@ -104,9 +132,17 @@ def _without_id(host: Host, registered: Sequence[Registered]) -> ClusterFinding:
 
 def fits(host: Host, said: Registered) -> bool:
     """Whether a broker registered itself from this host: by name, address or the first part of its full name."""
-    ours = {name.lower() for name in (host.name, host.address) if name}
-    theirs = {said.host.lower(), *(endpoint.rpartition(":")[0].strip("[]").lower() for endpoint in said.endpoints)}
-    return bool(ours & theirs or {_short(name) for name in ours} & {_short(name) for name in theirs})
+    return bool(_ours(host) & _theirs(said))
+
+
+def _ours(host: Host) -> set[str]:
+    names = {name.lower() for name in (host.name, host.address) if name}
+    return names | {_short(name) for name in names}
+
+
+def _theirs(said: Registered) -> set[str]:
+    names = {said.host.lower(), *(endpoint.rpartition(":")[0].strip("[]").lower() for endpoint in said.endpoints)}
+    return names | {_short(name) for name in names}
 
 
 def _short(name: str) -> str:
@@ -114,13 +150,13 @@ def _short(name: str) -> str:
     return name if ":" in name or name.replace(".", "").isdigit() else name.partition(".")[0]
 
 
-def _strangers(brokers: Sequence[Host], registered: Sequence[Registered], source: str) -> list[ClusterFinding]:
-    known = {host.broker_id for host in brokers}
-    without_id = [host for host in brokers if host.broker_id is None]
+def _strangers(brokers: Sequence[Host], registry: Registry) -> list[ClusterFinding]:
+    without_id = {host.name for host in brokers if host.broker_id is None}
     found = []
-    for row in registered:
-        if row.id not in known and not any(fits(host, row) for host in without_id):
-            said = f"broker {row.id} ({row.host}:{row.port}) is registered in {source}, the inventory does not know it"
+    for row in registry.rows:
+        if row.id not in registry.named and not without_id & set(registry.holders(row)):
+            where = f"is registered in {registry.source}"
+            said = f"broker {row.id} ({row.host}:{row.port}) {where}, the inventory does not know it"
             found.append(ClusterFinding(f"broker {row.id}", warning(said), {"id": row.id, "registered": True}))
     return found
 

@@ -35,11 +35,14 @@ def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFindi
     brokers = view.with_role("broker")
     if len(brokers) < 2:
         raise NotAsked(f"{len(brokers)} brokers in this cluster, nothing to balance")
-    rows = [row for row in told(view, "disk_usage", Usage, brokers) if row.facts.data]
-    whole = {host.name for host in brokers if _is_whole(host.mounts, [row for row in rows if row.host is host])}
+    rows: dict[str, list[Told[Usage]]] = {}
+    for row in told(view, "disk_usage", Usage, brokers):
+        if row.facts.data:
+            rows.setdefault(row.host.name, []).append(row)
+    whole = {host.name for host in brokers if _is_whole(host.mounts, rows.get(host.name, []))}
     verdicts = untold(view, "disk_usage", brokers, whole)
-    full = {name: percent for name in sorted(whole) if (percent := _percent([r for r in rows if r.host.name == name]))
-            is not None}  # fmt: skip
+    percents = {name: _percent(rows[name]) for name in sorted(whole)}
+    full = {name: percent for name, percent in percents.items() if percent is not None}
     if len(full) < 2:
         return [ClusterFinding("brokers", combine(verdicts, "fewer than 2 brokers tell how full they are"), full)]
     fullest, emptiest = max(full, key=lambda name: full[name]), min(full, key=lambda name: full[name])

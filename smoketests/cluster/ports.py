@@ -43,9 +43,14 @@ def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFindi
         for row in cut_off
     ]
     witnesses = [row for row in rows if row not in cut_off]
-    targets = {target for row in witnesses for target, _why in row.facts.unreached if target in row.host.peers}
-    found += [_of_target(view, target, witnesses, limits) for target in sorted(targets)]
-    facts = {"hosts": len(rows), "tried": tried, "unreached": len(targets)}
+    tried_by: dict[str, list[Told[Reached]]] = {}
+    for row in witnesses:
+        for target in row.host.peers:
+            tried_by.setdefault(target, []).append(row)
+    whys = _whys(witnesses)
+    owners = {name: host.name for host in view.cluster.hosts for name in (host.name, host.address)}
+    found += [_of_target(target, whys[target], len(tried_by[target]), owners, limits) for target in sorted(whys)]
+    facts = {"hosts": len(rows), "tried": tried, "unreached": len(whys)}
     said = f"{len(rows)} hosts tried {tried} connections to their peers"
     return [*found, ClusterFinding("peers", combine(verdicts, said), facts)]
 
@@ -61,21 +66,29 @@ def _alone(name: str, facts: Reached) -> str:
     return f"{name} reaches none of its {facts.peers} peers ({some(whys, 3)}): it is cut off, though we reach it"
 
 
+def _whys(rows: Sequence[Told[Reached]]) -> dict[str, dict[str, str]]:
+    """Target -> host -> why it does not reach it; only of what it was told to try."""
+    found: dict[str, dict[str, str]] = {}
+    for row in rows:
+        own = set(row.host.peers)
+        for target, why in row.facts.unreached:
+            if target in own:
+                found.setdefault(target, {})[row.host.name] = why
+    return found
+
+
 def _of_target(
-    view: ClusterView, target: str, rows: Sequence[Told[Reached]], limits: Mapping[str, Any]
+    target: str, whys: Mapping[str, str], tried: int, owners: Mapping[str, str], limits: Mapping[str, Any]
 ) -> ClusterFinding:
     """One port: unreached by all that tried it, or by some."""
-    tried = [row for row in rows if target in row.host.peers]
-    whys = {row.host.name: dict(row.facts.unreached)[target] for row in tried if target in dict(row.facts.unreached)}
-    address = target.rpartition(":")[0].strip("[]")
-    owner = next((host.name for host in view.cluster.hosts if address in (host.name, host.address)), "")
+    owner = owners.get(target.rpartition(":")[0].strip("[]"), "")
     said = f"{target} ({some(sorted(set(whys.values())), 3)})"
-    facts = {"target": target, "unreached_by": sorted(whys), "tried_by": len(tried)}
-    if len(whys) == len(tried) >= limits["min_witnesses"]:
+    facts = {"target": target, "unreached_by": sorted(whys), "tried_by": tried}
+    if len(whys) == tried >= limits["min_witnesses"]:
         refused = set(whys.values()) == {"refused"}
         why = "nothing listens there" if refused else "it is down, or a firewall on it drops them"
         verdict = critical(f"none of {len(whys)} hosts reaches {said}: {why}", DOWN if refused else PLAYBOOK)
         return ClusterFinding(target, verdict, facts, owner)
-    others = len(tried) - len(whys)
+    others = tried - len(whys)
     rest = f"{others} others do" if others else "no other host tried it"
     return ClusterFinding(target, warning(f"{some(sorted(whys))} cannot reach {said}; {rest}", PLAYBOOK), facts)

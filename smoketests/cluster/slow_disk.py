@@ -14,6 +14,7 @@ Ok again: in the first run in which it keeps up with its peers.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ LIMITS = {
 PLAYBOOK = "replace-jbod-disk"
 # a deviation below this share of the median is noise, not agreement
 LEAST_SPREAD = 0.1
+LEAST_MS = 0.01
 
 
 class Latency(NamedTuple):
@@ -70,10 +72,11 @@ def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFindi
     alone: list[str] = []
     for what in ("reads", "writes"):
         working = [disk for disk in busy if _ms(disk, what) is not None and _count(disk, what) >= limits["min_ios"]]
+        usual = _usual(working, what, limits["min_peers"])
         for disk in working:
-            peers = _peers(disk, working, limits["min_peers"])
+            peers = usual.get(_model(disk)) or usual.get(_kind(disk))
             if peers:
-                slow += _compared(disk, what, [_ms(peer, what) or 0.0 for peer in peers], limits)
+                slow += _compared(disk, what, peers, limits)
             else:
                 alone.append(f"{disk.item} of {disk.host.name}")
     if alone:
@@ -92,21 +95,30 @@ def _count(disk: Disk, what: str) -> int:
     return disk.facts.reads if what == "reads" else disk.facts.writes
 
 
-def _peers(disk: Disk, working: Sequence[Disk], least: int) -> list[Disk]:
-    """The other disks at work of its model, or else of its kind; empty if there are too few."""
-    kind = [other for other in working if other is not disk and other.facts.rotational == disk.facts.rotational]
-    model = [other for other in kind if other.facts.model == disk.facts.model and disk.facts.model]
-    return next((peers for peers in (model, kind) if len(peers) >= least), [])
+def _kind(disk: Disk) -> str:
+    return "rotational" if disk.facts.rotational else "solid_state"
 
 
-def _compared(disk: Disk, what: str, peers_ms: Sequence[float], limits: Mapping[str, Any]) -> list[Slow]:
-    ms, middle = _ms(disk, what) or 0.0, median(peers_ms)
-    kind = "rotational" if disk.facts.rotational else "solid_state"
-    score = statistics.score(ms, peers_ms, max(middle * LEAST_SPREAD, 0.01))
+def _model(disk: Disk) -> str:
+    return f"{_kind(disk)} {disk.facts.model}" if disk.facts.model else ""
+
+
+def _usual(working: Sequence[Disk], what: str, least: int) -> dict[str, tuple[float, float]]:
+    """Median and deviation of each model, and of each kind, that has so many others to compare one with."""
+    groups: dict[str, list[float]] = {}
+    for disk in working:
+        for group in filter(None, (_model(disk), _kind(disk))):
+            groups.setdefault(group, []).append(_ms(disk, what) or 0.0)
+    return {name: (median(ms), statistics.deviation(ms)) for name, ms in groups.items() if len(ms) > least}
+
+
+def _compared(disk: Disk, what: str, peers: tuple[float, float], limits: Mapping[str, Any]) -> list[Slow]:
+    ms, (middle, deviation) = _ms(disk, what) or 0.0, peers
+    score = (ms - middle) / max(deviation, middle * LEAST_SPREAD, LEAST_MS)
     is_slow = (
         ms >= limits["times_median_warning"] * middle
         and score >= limits["score_warning"]
-        and ms - middle >= limits[f"{kind}_slower_ms_warning"]
+        and ms - middle >= limits[f"{_kind(disk)}_slower_ms_warning"]
     )
     return [Slow(disk, what, ms, middle, round(score, 1))] if is_slow else []
 
@@ -116,10 +128,13 @@ def _by_host(
 ) -> tuple[list[ClusterFinding], list[ClusterFinding]]:
     """Hosts of which most disks are slow (their controller, or their load), and the single disks of the others."""
     whole, single = [], []
-    for name in sorted({one.disk.host.name for one in slow}):
-        here = [one for one in slow if one.disk.host.name == name]
+    at_work = Counter(disk.host.name for disk in busy)
+    of_host: dict[str, list[Slow]] = {}
+    for one in slow:
+        of_host.setdefault(one.disk.host.name, []).append(one)
+    for name, here in sorted(of_host.items()):
         items = sorted({one.disk.item for one in here})
-        working = sum(disk.host.name == name for disk in busy)
+        working = at_work[name]
         if len(items) > 2 and len(items) * 100 >= working * limits["host_share_percent"]:
             whole.append(_host_finding(name, items, working, here))
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from statistics import median
 from typing import TypeVar
 
@@ -18,14 +18,6 @@ def deviation(values: Sequence[float]) -> float:
     """The median absolute deviation, scaled like a standard deviation."""
     middle = median(values)
     return MAD_TO_SIGMA * median(abs(value - middle) for value in values)
-
-
-def score(value: float, peers: Sequence[float], least_deviation: float) -> float:
-    """How many robust deviations a value lies above its peers' median; the deviation is taken as `least_…` at least.
-
-    Half of the peers may be equal, so that their deviation is nothing: then the smallest difference would be endless.
-    """
-    return (value - median(peers)) / max(deviation(peers), least_deviation)
 
 
 def majority(values: Iterable[Value]) -> Value | None:
@@ -42,20 +34,15 @@ def by_chance(affected_here: int, here: int, affected: int, everywhere: int) -> 
 
     The upper tail of the hypergeometric distribution.
     """
-    ways = math.comb(everywhere, here)
+    ways = _log_ways(everywhere, here)
     most = min(here, affected)
-    hits = sum(
-        math.comb(affected, count) * math.comb(everywhere - affected, here - count)
-        for count in range(affected_here, most + 1)
-        if here - count <= everywhere - affected
-    )
-    return hits / ways
+    fewest = max(affected_here, here - (everywhere - affected))
+    return min(1.0, sum(
+        math.exp(_log_ways(affected, count) + _log_ways(everywhere - affected, here - count) - ways)
+        for count in range(fewest, most + 1)
+    ))  # fmt: skip
 
 
-def groups(members: Mapping[Value, str]) -> dict[str, list[Value]]:
-    """Members by what they have in common; what is not said (empty) makes no group."""
-    found: dict[str, list[Value]] = {}
-    for member, common in members.items():
-        if common:
-            found.setdefault(common, []).append(member)
-    return found
+def _log_ways(of: int, chosen: int) -> float:
+    """The logarithm of how many ways there are to choose; the number itself can have thousands of digits."""
+    return math.lgamma(of + 1) - math.lgamma(chosen + 1) - math.lgamma(of - chosen + 1)

@@ -5,7 +5,7 @@ A judge names the facts that it reads as a NamedTuple (field = fact); a test hol
 
 from __future__ import annotations
 
-import math
+import functools
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,10 +42,20 @@ class ClusterView:
     left_out: frozenset[str] = frozenset()
     windows: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
-    @property
+    @functools.cached_property
     def hosts(self) -> tuple[Host, ...]:
         """The hosts that were to be asked."""
         return tuple(host for host in self.cluster.hosts if host.name not in self.left_out)
+
+    @functools.cached_property
+    def rows(self) -> Mapping[str, Sequence[tuple[Host, Mapping[str, Any]]]]:
+        """The records of the hosts that were to be asked, by check."""
+        found: dict[str, list[tuple[Host, Mapping[str, Any]]]] = {}
+        for host in self.hosts:
+            report = self.reports.get(host.name)
+            for row in report.report.findings if report else ():
+                found.setdefault(str(row.get("check", "")), []).append((host, row))
+        return found
 
     def with_role(self, *roles: str) -> tuple[Host, ...]:
         return tuple(host for host in self.hosts if set(roles) & set(host.roles))
@@ -85,10 +95,12 @@ def findings(
     view: ClusterView, check: str, hosts: Iterable[Host] | None = None
 ) -> Iterator[tuple[Host, Mapping[str, Any]]]:
     """The records of one agent check."""
-    for host in view.hosts if hosts is None else hosts:
-        report = view.reports.get(host.name)
-        if report is not None:
-            yield from ((host, row) for row in report.report.findings if row.get("check") == check)
+    rows = view.rows.get(check, ())
+    if hosts is None or hosts is view.hosts:
+        yield from rows
+    else:
+        wanted = {host.name for host in hosts}
+        yield from (pair for pair in rows if pair[0].name in wanted)
 
 
 def told(view: ClusterView, check: str, kind: type[Facts], hosts: Iterable[Host] | None = None) -> list[Told[Facts]]:
@@ -106,7 +118,8 @@ def untold(view: ClusterView, check: str, hosts: Sequence[Host], told_by: Iterab
 
     NotAsked when the hosts that answered were not asked that check, or all of them skipped it.
     """
-    silent = [host for host in hosts if host.name not in set(told_by)]
+    heard = set(told_by)
+    silent = [host for host in hosts if host.name not in heard]
     rows: dict[str, list[Mapping[str, Any]]] = {}
     for host, row in findings(view, check, hosts):
         rows.setdefault(host.name, []).append(row)
@@ -149,59 +162,68 @@ def typed(facts: Any, kind: type[Facts]) -> Facts | None:
     """These facts as the NamedTuple `kind`; None if one is missing or of another type."""
     if not isinstance(facts, Mapping):
         return None
-    values = {}
-    for name, wanted in _hints(kind).items():
-        if name not in facts:
-            return None
-        value = _value(facts[name], wanted)
+    values = []
+    for name, convert in _readers(kind):
+        value = convert(facts[name]) if name in facts else _BAD
         if value is _BAD:
             return None
-        values[name] = value
-    return kind(**values)
+        values.append(value)
+    return kind(*values)
 
 
 _BAD: Any = object()
+Convert = Callable[[Any], Any]
+_READERS: dict[Any, tuple[tuple[str, Convert], ...]] = {}
 
 
-_HINTS: dict[Any, dict[str, Any]] = {}
+def _readers(kind: type[Any]) -> tuple[tuple[str, Convert], ...]:
+    """How each field is read; they are made once for a kind."""
+    if kind not in _READERS:
+        _READERS[kind] = tuple((name, _convert(wanted)) for name, wanted in typing.get_type_hints(kind).items())
+    return _READERS[kind]
 
 
-def _hints(kind: type[Any]) -> dict[str, Any]:
-    if kind not in _HINTS:
-        _HINTS[kind] = typing.get_type_hints(kind)
-    return _HINTS[kind]
-
-
-def _value(value: Any, wanted: Any) -> Any:
+def _convert(wanted: Any) -> Convert:
     origin, arguments = typing.get_origin(wanted), typing.get_args(wanted)
     if origin in (typing.Union, types.UnionType):
-        return None if value is None else _value(value, arguments[0])
+        some_value = _convert(arguments[0])
+        return lambda value: None if value is None else some_value(value)
     if origin is tuple:
-        return _row(value, arguments)
-    return _PLAIN[wanted](value)
+        endless = arguments[-1] is Ellipsis
+        kinds = tuple(_convert(argument) for argument in arguments[: 1 if endless else None])
+        return lambda value: _row(value, kinds, endless)
+    return _PLAIN[wanted]
 
 
-def _row(value: Any, arguments: tuple[Any, ...]) -> Any:
+def _row(value: Any, kinds: tuple[Convert, ...], endless: bool) -> Any:
     """A tuple of one kind (`tuple[str, ...]`) or of these kinds (`tuple[str, float]`)."""
     if not isinstance(value, (list, tuple)) or len(value) > LONGEST_LIST:
         return _BAD
-    kinds = arguments[:1] * len(value) if arguments[-1] is Ellipsis else arguments
-    if len(kinds) != len(value):
+    each = kinds * len(value) if endless else kinds
+    if len(each) != len(value):
         return _BAD
-    parts = tuple(_value(part, kind) for part, kind in zip(value, kinds))
+    parts = tuple(convert(part) for convert, part in zip(each, value))
     return _BAD if any(part is _BAD for part in parts) else parts
 
 
 def number(value: Any) -> Any:
     """A finite number of a size that can be, else a mark that it is none."""
     fits = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return value if fits and math.isfinite(value) and abs(value) <= LARGEST else _BAD
+    return value if fits and -LARGEST <= value <= LARGEST else _BAD
 
 
-_PLAIN: Mapping[Any, Callable[[Any], Any]] = {
+def _whole(value: Any) -> Any:
+    return _BAD if number(value) is _BAD else int(value)
+
+
+def _real(value: Any) -> Any:
+    return _BAD if number(value) is _BAD else float(value)
+
+
+_PLAIN: Mapping[Any, Convert] = {
     bool: lambda value: value if isinstance(value, bool) else _BAD,
-    int: lambda value: int(value) if number(value) is not _BAD else _BAD,
-    float: lambda value: float(value) if number(value) is not _BAD else _BAD,
+    int: _whole,
+    float: _real,
     str: lambda value: value[:LONGEST_TEXT] if isinstance(value, str) else _BAD,
 }
 
