@@ -134,7 +134,7 @@ def _split(checks: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return (), tuple(judges.names())
     of_clusters = [name for name in judges.names() if name in checks]
     of_hosts = [name for name in engine.names() if name in checks]
-    of_hosts += [check for name in of_clusters for check in getattr(judges.load(name), "READS", ())]
+    of_hosts += [check for name in of_clusters for check in judges.asks(name)]
     return tuple(dict.fromkeys(of_hosts)), tuple(dict.fromkeys([REACH, *of_clusters]))
 
 

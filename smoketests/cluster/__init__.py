@@ -41,6 +41,12 @@ def load(name: str) -> Judge:
     return module  # type: ignore[no-any-return]
 
 
+def asks(name: str) -> list[str]:
+    """The host checks whose findings it judges."""
+    check: Any = load(name)
+    return [*check.READS, *getattr(check, "ALSO_ASKS", ())]
+
+
 def judge_all(
     view: ClusterView, names_wanted: Sequence[str] | None = None, run_id: str = "", at: str = ""
 ) -> list[dict[str, Any]]:

@@ -24,6 +24,8 @@ from smoketests.cluster.view import ClusterFinding, ClusterView, some
 
 LIMITS = {"together_warning": 3, "chance_percent": 10.0, "times_elsewhere": 2.0}
 READS = {"smart": fates.Drive}
+# of these only the verdicts matter
+ALSO_ASKS = tuple(check for checks in HOST_KINDS.values() for check in checks)
 
 
 def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFinding]:

@@ -24,15 +24,18 @@ def look(
 ) -> ClusterView:
     """The cluster with what its ZooKeeper and its Kafka say, asked at the same time.
 
-    settings: for kafka-python (security_protocol, sasl_mechanism, …). view: other fields of the ClusterView.
+    settings: for kafka-python, if not those of client_properties. view: other fields of the ClusterView.
     """
-    from smoketests.readers import kafka, zookeeper
+    from smoketests.readers import client_properties, kafka, zookeeper
+
+    def settings_of() -> Mapping[str, Any]:
+        return settings if settings is not None else client_properties.of(cluster.name)
 
     asked: dict[str, Callable[[float | None], Any]] = {}
     if cluster.zookeeper:
         asked["zookeeper"] = begin(lambda: zookeeper.read(cluster.zookeeper))
     if cluster.kafka:
-        asked["kafka"] = begin(lambda: kafka.read(cluster.kafka, settings or {}))
+        asked["kafka"] = begin(lambda: kafka.read(cluster.kafka, settings_of()))
     answers: dict[str, Any] = {}
     problems: dict[str, str] = {}
     for name, answer in asked.items():

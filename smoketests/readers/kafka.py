@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import socket
+import ssl
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -99,13 +100,29 @@ def greet(host: str, port: int, settings: Mapping[str, Any]) -> str:
     tls = "SSL" in str(settings.get("security_protocol", ""))
     try:
         with socket.create_connection((host, port), timeout=CONNECT_S) as connection:
-            return "" if tls else _greet(connection)
+            return _handshake(connection, host, settings) if tls else _greet(connection)
     except ConnectionRefusedError:
         return "nothing listens on that port"
     except TimeoutError:
         return f"no answer in {CONNECT_S:.0f} s"
     except (OSError, UnicodeError) as error:
         return str(getattr(error, "strerror", "") or error)[:120]
+
+
+def _handshake(connection: socket.socket, host: str, settings: Mapping[str, Any]) -> str:
+    """Why TLS cannot be; kafka-python would only say that it timed out."""
+    connection.settimeout(CONNECT_S)
+    context = ssl.create_default_context(cafile=settings.get("ssl_cafile"))
+    context.check_hostname = bool(settings.get("ssl_check_hostname", True))
+    if settings.get("ssl_certfile"):
+        context.load_cert_chain(settings["ssl_certfile"], password=settings.get("ssl_password"))
+    try:
+        context.wrap_socket(connection, server_hostname=host).close()
+    except ssl.SSLCertVerificationError as error:
+        return f"its TLS certificate is not one that we trust: {error.verify_message}"
+    except ssl.SSLError as error:
+        return f"TLS with it fails: {(error.reason or str(error)).lower().replace('_', ' ')}"
+    return ""
 
 
 def _greet(connection: socket.socket) -> str:
@@ -151,7 +168,10 @@ def _words(error: Exception, settings: Mapping[str, Any]) -> str:
         return f"it does not take our login: {said[:150]}"
     if "CERTIFICATE" in said.upper() or "SSL" in said:
         return f"TLS with it fails: {said[:150]}"
-    hint = "" if "sasl_mechanism" in settings else "; does it want a login (SASL)?"
+    # after a wrong password a broker only closes the connection, as kafka-python sees it
+    hint = "; is our login right?" if "sasl_mechanism" in settings else "; does it want a login (SASL)?"
+    if settings.get("security_protocol") == "SSL":
+        hint = "; does it take our TLS (certificates on both sides)?"
     return f"it answers, but lets us ask nothing: {said[:150]}{hint}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 from types import TracebackType
 from typing import Optional
@@ -70,11 +71,13 @@ class Kafka:
         return self
 
     def _answers(self) -> bool:
-        from smoketests.readers.kafka import greet
-
         if self.process.poll() is not None:
             raise AssertionError((self.folder / "log").read_text()[-2000:])
-        return not greet("127.0.0.1", self.port, {})
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=2).close()
+        except OSError:
+            return False
+        return True
 
     def stop(self) -> None:
         self.process.kill()
@@ -90,8 +93,8 @@ def with_zookeeper(folder: pathlib.Path, number: int, zookeeper: str, **settings
     return Kafka(folder, given)
 
 
-def with_kraft(folder: pathlib.Path) -> Kafka:
-    """Broker and controller in one process, its log formatted."""
+def with_kraft(folder: pathlib.Path, protocol: str = "PLAINTEXT", **settings: object) -> Kafka:
+    """Broker and controller in one process, its log formatted. protocol: what its clients must speak."""
     port, controller = free_port(), free_port()
     broker = f"127.0.0.1:{port}"
     server = Kafka(
@@ -100,11 +103,12 @@ def with_kraft(folder: pathlib.Path) -> Kafka:
             "process.roles": "broker,controller",
             "node.id": 1,
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "listeners": f"PLAINTEXT://{broker},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"PLAINTEXT://{broker}",
+            "listeners": f"CLIENTS://{broker},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"CLIENTS://{broker}",
             "controller.listener.names": "CONTROLLER",
-            "inter.broker.listener.name": "PLAINTEXT",
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "inter.broker.listener.name": "CLIENTS",
+            "listener.security.protocol.map": f"CONTROLLER:PLAINTEXT,CLIENTS:{protocol}",
+            **settings,
         },
         port,
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pathlib
+import shutil
 import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -20,7 +22,7 @@ from hypothesis import strategies as st
 from inventory.model import Cluster
 from smoketests import readers
 from smoketests.cluster.view import ClusterView
-from smoketests.readers import CannotRead, kafka
+from smoketests.readers import CannotRead, client_properties, kafka
 from smoketests.readers.kafka import Quorum, Voter
 from tests.real import kafka_servers
 from tests.real.namespace import wait_for
@@ -112,6 +114,93 @@ def _offline(whole: Cluster) -> dict[str, Any] | None:
     found = judged(readers.look(whole, {}), "partitions")
     ready = all(found.get(item, {}).get("status") == "critical" for item in ("offline", "min_isr"))
     return found if ready else None
+
+
+LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{}" password="{}"{};'
+
+
+def client(folder: pathlib.Path, **said: str) -> dict[str, str]:
+    """The environment with a client.properties that says this."""
+    path = folder / "client-prod-a.properties"
+    path.write_text("".join(f"{name.replace('_', '.')}={value}\n" for name, value in said.items()))
+    return {client_properties.VARIABLE: str(folder / "client-{cluster}.properties")}
+
+
+@pytest.mark.slow
+def test_a_real_broker_that_wants_a_login(tmp_path: pathlib.Path) -> None:
+    server_side = LOGIN.format("broker", "b-secret", ' user_broker="b-secret" user_smoke="s-secret"')
+    server = kafka_servers.with_kraft(tmp_path / "sasl", "SASL_PLAINTEXT", **{
+        "sasl.enabled.mechanisms": "PLAIN", "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.clients.plain.sasl.jaas.config": server_side,
+    })  # fmt: skip
+    said = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
+    with server:
+        right = client(tmp_path, **said, sasl_jaas_config=LOGIN.format("smoke", "s-secret", ""))
+        settings = client_properties.of("prod-a", right)
+        facts = wait_for("brokers", lambda: _ready(server, settings), 40)
+        wrong = client(tmp_path, **said, sasl_jaas_config=LOGIN.format("smoke", "geheim", ""))
+        with pytest.raises(CannotRead, match=r"is our login right\?") as refused:
+            kafka.read([server.address], client_properties.of("prod-a", wrong))
+        with pytest.raises(CannotRead, match=r"does it want a login \(SASL\)\?"):
+            kafka.read([server.address], {})
+
+    assert [broker.id for broker in facts.brokers] == [1] and facts.partitions == ()
+    assert "geheim" not in str(refused.value)
+
+
+def _ready(server: kafka_servers.Kafka, settings: dict[str, Any]) -> kafka.KafkaFacts | None:
+    try:
+        facts = kafka.read([server.address], settings)
+    except CannotRead:
+        return None
+    return facts if facts.brokers else None
+
+
+@pytest.mark.slow
+def test_a_real_broker_that_speaks_tls(tmp_path: pathlib.Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    if not shutil.which("openssl"):
+        pytest.skip("needs openssl (package openssl)")
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+               "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    both = tmp_path / "both.pem"
+    both.write_text(key.read_text() + certificate.read_text())
+    server = kafka_servers.with_kraft(tmp_path / "tls", "SSL", **{
+        "ssl.keystore.type": "PEM", "ssl.keystore.location": both,
+        "ssl.truststore.type": "PEM", "ssl.truststore.location": certificate,
+    })  # fmt: skip
+    with server:
+        trusting = {"security_protocol": "SSL", "ssl_truststore_type": "PEM"}
+        right = client(tmp_path, **trusting, ssl_truststore_location=str(certificate))
+        facts = wait_for("brokers", lambda: _ready(server, client_properties.of("prod-a", right)), 40)
+        with pytest.raises(CannotRead, match=r"not one that we trust: self.signed certificate"):
+            kafka.read([server.address], {"security_protocol": "SSL"})
+        with pytest.raises(CannotRead, match="it speaks TLS, and we do not"):
+            kafka.read([server.address], {})
+
+    assert [broker.id for broker in facts.brokers] == [1]
+
+
+def test_a_clients_properties_that_cannot_be_used_are_a_problem_and_no_traceback(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(client_properties.VARIABLE, "/nowhere/{cluster}.properties")
+    missing = readers.look(Cluster("prod-a", HOSTS, kafka=("127.0.0.1:1",)), {})
+
+    assert missing.problems == {"kafka": "SMOKE_KAFKA_CLIENT: /nowhere/prod-a.properties: No such file or directory"}
+    with pytest.raises(CannotRead, match="must be a PEM file"):
+        client_properties.parse("ssl.truststore.location=/etc/kafka/trust.jks\n", "client.properties")
+
+
+def test_the_words_of_a_clients_properties() -> None:
+    login = LOGIN.format("smoke", 'a\\"b', "")
+    text = "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nssl.endpoint.identification.algorithm=\n"
+
+    assert client_properties.parse(f"{text}sasl.jaas.config={login}\n", "x") == {
+        "security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN", "ssl_check_hostname": False,
+        "sasl_plain_username": "smoke", "sasl_plain_password": 'a"b',
+    }  # fmt: skip
 
 
 # --- servers that are none; they stand in for brokers with TLS, logins and failures
