@@ -24,6 +24,7 @@ LIMITS = {"clear_after_hours": 24}
 PLAYBOOK = "overheating"
 DEADLINE_S = ipmitool.CHECK_DEADLINE_S
 READ_BEFORE = "cooling/read"
+LIKELY = {"RPM": (0, 100_000), "degrees C": (-60, 250), "percent": (0, 200)}
 
 
 class Facts(NamedTuple):
@@ -94,12 +95,22 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
         if facts.was_read:
             return unknown(f"fan {facts.part} gave a reading before, and gives none now", PLAYBOOK)
         return skipped(f"the BMC has no reading for {facts.part}")
+    if not facts.level and not _is_likely(facts):
+        return unknown(f"{facts.kind} {facts.part} reads {facts.reading:.0f} {facts.unit}, which cannot be", PLAYBOOK)
+    if facts.reading is None and not facts.states and facts.was_read:
+        return unknown(f"fan {facts.part} gave a reading before, and gives none now", PLAYBOOK)
     now = _now(facts)
     recent = Recent(facts.kinds, facts.clocks, facts.hours_ago, facts.log_read)
     past = [] if now else system_event_log.within(recent, limits["clear_after_hours"])
     said = f"{facts.kind} {facts.part}: {_said(facts)}"
     told = [warning(f"{said}, but {level} at {at} by the BMC's event log", PLAYBOOK) for level, at in past[:1]]
     return combine([*now, *told], healthy=said)
+
+
+def _is_likely(facts: Facts) -> bool:
+    """Whether a reading can be one; a sensor that says anything else tells nothing."""
+    lowest, highest = LIKELY.get(facts.unit, (float("-inf"), float("inf")))
+    return facts.reading is None or lowest <= facts.reading <= highest
 
 
 def _now(facts: Facts) -> List[Verdict]:

@@ -194,6 +194,8 @@ def _quiet(facts: Facts) -> Verdict:
     """Nothing is asserted: well, an empty slot, or silence."""
     if facts.present or (facts.part == REDUNDANCY and facts.states):
         return ok(f"{facts.part}: {', '.join(facts.states)}")
+    if facts.present is None and facts.states:
+        return unknown(f"{facts.part} says {facts.states[0]!r}, not whether it is present and works", PLAYBOOK)
     if facts.present is None:
         if facts.was_seen or facts.fitted < (facts.expected or 0):
             return unknown(f"the BMC gives no reading for {facts.part}", PLAYBOOK)

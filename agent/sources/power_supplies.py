@@ -116,7 +116,8 @@ def _present(status: List[Sensor], states: Tuple[str, ...]) -> Optional[bool]:
         return False
     if any(PRESENT.match(state) for state in states) or any(map(fault, states)):
         return True
-    return None if all(sensor.is_silent or sensor.unit for sensor in status) else False
+    # No state at all is how an empty slot looks; a state that nobody knows tells nothing.
+    return None if states or all(sensor.is_silent or sensor.unit for sensor in status) else False
 
 
 def _notes(sensor: Sensor) -> List[str]:

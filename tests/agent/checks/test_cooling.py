@@ -103,3 +103,26 @@ def test_fan_redundancy_is_a_row_of_its_own() -> None:
     items = found(machine(HEALTHY + "Fan Redundancy   | 78h | ok  |  7.1 | Redundancy Lost\n"))
 
     assert items["Fan Redundancy"].status == "warning"
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "words"),
+    [
+        ("FAN1", "-5400 RPM", "fan FAN1 reads -5400 RPM, which cannot be"),
+        ("FAN1", "999999999 RPM", "fan FAN1 reads 999999999 RPM, which cannot be"),
+        ("CPU1 Temp", "9999999 degrees C", "temperature CPU1 Temp reads 9999999 degrees C, which cannot be"),
+    ],
+)
+def test_a_reading_that_cannot_be_is_unknown(name: str, said: str, words: str) -> None:
+    finding = by_item(run_checks(machine(changed(name, said)), "cooling"))[name]
+
+    assert (finding.status, finding.verdict.reason) == ("unknown", words)
+
+
+def test_a_fan_that_gave_a_reading_and_is_only_called_ok_now_is_unknown() -> None:
+    host = machine()
+    run_checks(host, "cooling")
+
+    after = later(host, asked=commands(changed("FAN1", "")))
+
+    assert by_item(run_checks(after, "cooling"))["FAN1"].status == "unknown"

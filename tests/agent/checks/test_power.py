@@ -54,7 +54,8 @@ def only(host: HandmadeHost) -> Finding:
         ({"present": False, "fitted": 0}, "unknown"),
         ({"present": False, "fitted": 0, "was_seen": False, "seen": 0}, "unknown"),
         ({"present": None, "fitted": 1}, "unknown"),
-        ({"present": None, "fitted": 1, "was_seen": False}, "skipped"),
+        ({"present": None, "fitted": 1, "was_seen": False, "states": ()}, "skipped"),
+        ({"present": None, "fitted": 1, "was_seen": False, "states": ("Running",)}, "unknown"),
         ({"present": None, "fitted": 1, "was_seen": False, "expected": 2}, "unknown"),
         ({"kinds": ("ac_lost",), "clocks": ("02:58Z",), "hours_ago": (23.99,)}, "warning"),
         ({"kinds": ("ac_lost",), "clocks": ("02:58Z",), "hours_ago": (24.0,)}, "ok"),
@@ -263,3 +264,9 @@ def test_rubbish_is_never_a_failed_check_and_silence_never_ok(sensors: str, log:
     assert not [finding for finding in findings if "the check failed" in finding.verdict.reason]
     if "|" not in sensors:
         assert {finding.status for finding in findings} == {"unknown"}
+
+
+def test_a_state_that_nobody_knows_is_no_empty_slot() -> None:
+    finding = by_item(run_checks(machine(changed("PS1 Status", "-1")), "power"))["PS1"]
+
+    assert finding.status == "unknown" and "says '-1', not whether it is present" in finding.verdict.reason
