@@ -88,6 +88,18 @@ def from_json(text: str) -> Expected:
     return Expected(**{name: _field(name, value) for name, value in given.items() if value is not None})
 
 
+def split_password(text: str) -> Tuple[str, str]:
+    """What a controller tells of a machine, without the BMC's password that may stand beside it as `bmc_password`."""
+    try:
+        given = json.loads(text)
+    except ValueError:
+        return text, ""
+    password = given.pop("bmc_password", "") if isinstance(given, dict) else ""
+    if not isinstance(password, str) or "\0" in password:
+        raise BadExpectation("bmc_password: not a password")
+    return json.dumps(given), password
+
+
 _ROWS = {"mounts": ExpectedMount, "interfaces": ExpectedInterface}
 _SCALARS = {"host": str, "cluster": str, "layout": str, "rack": str, "firewall": str, "write_probe": bool, "psus": int}
 

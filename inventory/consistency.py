@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from inventory import secrets
 from inventory.model import Cluster, Host, Inventory
 from inventory.problems import Place, Problem
 
+MOST_NOTES = 5
 BROKER_ROLES = ("broker", "controller")
 
 
 def check(inventory: Inventory) -> list[Problem]:
     return [*_shared(inventory), *(problem for host in inventory.hosts for problem in _of_one(inventory, host))]
+
+
+def notes(inventory: Inventory) -> list[str]:
+    """What is no mistake, but will be missed: password files that are not on this machine."""
+    files = {host.bmc.password_file: host for host in inventory.hosts if host.bmc and host.bmc.password_file}
+    gone = {path: host for path, host in files.items() if not os.path.exists(os.path.expanduser(path))}
+    words = [f"{place(inventory, host, 'bmc.password_file')}: no password file {path} here" for path, host in gone.items()]
+    return words[:MOST_NOTES] + ([f"… and {len(words) - MOST_NOTES} more"] if len(words) > MOST_NOTES else [])
 
 
 def _shared(inventory: Inventory) -> Iterator[Problem]:

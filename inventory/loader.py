@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from inventory import ansible, ansible_source, consistency, schema, tree
 from inventory.clusters import Building, as_mapping
@@ -152,11 +153,11 @@ class _Loading:
         clusters = tuple(building.cluster(name, node) for name, node in self._clusters.items())
         if not clusters and not self._problems:
             self._problem(Place("inventory"), "names no cluster")
-        inventory = Inventory(clusters, building.origin, tuple(self._notes))
+        inventory = Inventory(clusters, building.origin)
         self._problems += consistency.check(inventory)
         if self._problems:
             raise InventoryError(self._problems)
-        return inventory
+        return replace(inventory, notes=(*self._notes, *consistency.notes(inventory)))
 
     def _problem(self, place: Place, words: str) -> None:
         self._problems.append(Problem(place, words))

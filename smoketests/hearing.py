@@ -5,6 +5,7 @@ One thread reads one channel; nothing here believes what it reads (see belief.py
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import pathlib
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inventory.model import Host
+from inventory.secrets import SecretError, bmc_password
 from smoketests.bundle import Bundle
 from smoketests.unreachable import Unreachable
 
@@ -82,12 +84,22 @@ def boot_source() -> str:
     return (pathlib.Path(__file__).parent / "boot.py").read_text(encoding="utf-8")
 
 
+def _told(host: Host) -> dict[str, Any]:
+    """What the agent is told on its standard input: what it should expect, and the BMC's password if we have it."""
+    told = host.expected()
+    if host.bmc and (host.bmc.address or host.bmc.via == "lan"):
+        # without it the checks of the BMC say that they have none, and all others go on
+        with contextlib.suppress(SecretError):
+            told["bmc_password"] = bmc_password(host.bmc)
+    return told
+
+
 class Hearing:
     """Reads one channel to its end: answers sudo and the boot program, and keeps the agent's lines."""
 
     def __init__(self, channel: Any, options: Options, bundle: Bundle, host: Host) -> None:
         self._channel, self._options, self._bundle = channel, options, bundle
-        self._expected = json.dumps(host.expected(), separators=(",", ":")).encode() + b"\n"
+        self._expected = json.dumps(_told(host), separators=(",", ":")).encode() + b"\n"
         self._told = self._asked_password = False
         self._lines: list[str] = []
         self._words: list[str] = []
