@@ -21,7 +21,9 @@ def notes(inventory: Inventory) -> list[str]:
     """What is no mistake, but will be missed: password files that are not on this machine."""
     files = {host.bmc.password_file: host for host in inventory.hosts if host.bmc and host.bmc.password_file}
     gone = {path: host for path, host in files.items() if not os.path.exists(os.path.expanduser(path))}
-    words = [f"{place(inventory, host, 'bmc.password_file')}: no password file {path} here" for path, host in gone.items()]
+    words = [
+        f"{place(inventory, host, 'bmc.password_file')}: no password file {path} here" for path, host in gone.items()
+    ]
     return words[:MOST_NOTES] + ([f"… and {len(words) - MOST_NOTES} more"] if len(words) > MOST_NOTES else [])
 
 

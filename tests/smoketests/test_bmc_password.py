@@ -82,7 +82,7 @@ def test_a_password_file_that_is_gone_is_said_when_the_inventory_is_read(tmp_pat
 
     (note,) = load(tmp_path, text).notes
 
-    assert note.endswith("inv.yaml:1:48: no password file /nowhere/pw here")
+    assert note.endswith("inv.yaml:1:55: no password file /nowhere/pw here")
 
 
 @pytest.mark.parametrize("password", [1, ["x"], "a\0b", None])
