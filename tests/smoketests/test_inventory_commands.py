@@ -23,7 +23,7 @@ from agent.report import Report
 from agent.status import ok, unknown
 from inventory import schema, tree
 from inventory.model import Host
-from smoketests import collect_keys, inventory_commands, inventory_limits, learn
+from smoketests import cli, collect_keys, inventory_commands, inventory_limits, learn
 from smoketests.bundle import BundleError, build
 from smoketests.fanout import HostReport
 from tests.inventory.files import write
@@ -67,6 +67,15 @@ def test_checks_and_limits_that_do_not_exist_are_mistakes(settings: str, words: 
     assert words in result.output
     assert f"{path}:3:" in result.output
     assert result.output.endswith("\n1 mistake\n")
+
+
+def test_hosts_are_not_asked_with_a_limit_that_does_not_exist(tmp_path: pathlib.Path) -> None:
+    path = write(tmp_path, "clusters: {c: {limits: {smart: {forget_day: 1}}, hosts: [h]}}")
+
+    result = CliRunner().invoke(cli.smoke, ["all", "-i", path])
+
+    assert result.exit_code != 0
+    assert "smart has no limit 'forget_day'; did you mean 'forget_days'?" in result.output
 
 
 def test_mistakes_come_all_at_once_and_nothing_of_the_rest(tmp_path: pathlib.Path) -> None:
