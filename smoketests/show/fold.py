@@ -158,17 +158,17 @@ def _rows(key: Sequence[str], hosts: Mapping[str, Sequence[Finding]], previous_a
             tuple(sorted(names, key=natural)),
             printable(check),
             items,
-            _sentence(words, items, names),
+            _sentence(words, items, names, leads=items not in ((NO_ITEM,), (printable(check),), tuple(names))),
             printable(playbook),
             min(seen) if min(seen) < max(finding["at"] for finding in of_row) else "",
             sum(moment > previous_at for moment in seen) if previous_at else 0,
         )
 
 
-def _sentence(words: str, items: Sequence[str], names: Iterable[str]) -> str:
-    """The reason, led by the items where it does not name them."""
+def _sentence(words: str, items: Sequence[str], names: Iterable[str], leads: bool) -> str:
+    """The reason, led by the items where it does not name them and they say more than host and check do."""
     short = some(items)
-    if ITEM not in words and items != (NO_ITEM,) and not (len(items) == 1 and short in words):
+    if leads and ITEM not in words and not (len(items) == 1 and short in words):
         words = f"{ITEM}: {words}"
     return words.replace(ITEM, short).replace(HOST, some(names))
 

@@ -140,3 +140,10 @@ def test_whatever_hosts_say_no_finding_is_lost(findings: list[dict[str, Any]]) -
         f["host"] for f in findings
     }
     assert all(row.sentence.isprintable() for row in rows)
+
+
+def test_an_item_that_only_repeats_the_host_or_the_check_does_not_lead_the_sentence() -> None:
+    silent = finding("unknown", check="reach", host="kafka-a02", item="kafka-a02", reason="refuses connections")
+    clock = finding("critical", check="clock", item="clock", reason="not synchronised")
+
+    assert [row.sentence for row in fold([silent, clock])] == ["not synchronised", "refuses connections"]
