@@ -6,12 +6,14 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
 from typing import Dict, List, Set, Tuple
 
 from agent.host import Answer, CannotTell, Stuck, ToolMissing, explain
 
 OUTPUT_LIMIT = 8 << 20
+START_WAIT_S = 2.0
 
 # The Debian package of each tool; RHEL's name where it differs.
 PACKAGES = {
@@ -37,36 +39,46 @@ class Commands:
 
     def __init__(self) -> None:
         self._running: Set[subprocess.Popen[bytes]] = set()
+        self._starting = threading.Lock()
+        self._ended = False
 
     def end(self) -> None:
+        """Kill what runs and start nothing more. One that is being started just now is waited for, and killed too."""
+        waited = self._starting.acquire(timeout=START_WAIT_S)
+        self._ended = True
         for process in list(self._running):
             _kill(process)
+        if waited:
+            self._starting.release()
 
     def run(self, argv: Tuple[str, ...], deadline_s: float, secret_env: str, secret_from: str) -> Answer:
         """See Host.run."""
         environment = {"PATH": search_path(), "LC_ALL": "C", "TZ": "UTC"}
         if secret_env:
             environment[secret_env] = _secret(secret_from)
-        try:
-            process = subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment,
-                start_new_session=True,
-                cwd="/",
-            )
-        except FileNotFoundError:
-            package = PACKAGES.get(argv[0])
-            raise ToolMissing(f"{argv[0]} is not installed" + (f" (package {package})" if package else "")) from None
-        except OSError as error:
-            raise explain(error, argv[0]) from error
-        self._running.add(process)
+        process = self._start(argv, environment)
         try:
             return _collect(process, argv, time.monotonic() + deadline_s, deadline_s)
         finally:
             self._running.discard(process)
+
+    def _start(self, argv: Tuple[str, ...], environment: Dict[str, str]) -> subprocess.Popen[bytes]:
+        quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
+        with self._starting:
+            if self._ended:
+                raise CannotTell(f"{argv[0]} was not started: the agent was told to end")
+            try:
+                process = subprocess.Popen(
+                    argv, stdin=quiet, stdout=pipe, stderr=pipe, env=environment, start_new_session=True, cwd="/"
+                )
+            except FileNotFoundError:
+                package = PACKAGES.get(argv[0])
+                words = f"{argv[0]} is not installed" + (f" (package {package})" if package else "")
+                raise ToolMissing(words) from None
+            except OSError as error:
+                raise explain(error, argv[0]) from error
+            self._running.add(process)
+            return process
 
 
 def _secret(name: str) -> str:

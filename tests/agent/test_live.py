@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import select
@@ -97,6 +98,24 @@ def test_a_command_that_never_ends_is_killed_with_its_children_and_named(
 def test_a_child_that_keeps_the_output_open_does_not_hold_us_up(host: LiveHost, tmp_path: pathlib.Path) -> None:
     with pytest.raises(Stuck):
         host.run(script(tmp_path, "sleep 30 & exit 0"), deadline_s=0.5)
+
+
+def test_what_is_being_started_when_the_end_comes_is_ended_too(tmp_path: pathlib.Path) -> None:
+    machine = LiveHost()
+    tool = script(tmp_path, f"echo $$ >> {tmp_path}/started; exec sleep 60")
+
+    def start() -> None:
+        with contextlib.suppress(CannotTell):
+            machine.run(tool, deadline_s=60)
+
+    workers = [threading.Thread(target=start, daemon=True) for _ in range(20)]
+    for worker in workers:
+        worker.start()
+    machine.close()
+    for worker in workers:
+        worker.join(timeout=10)
+
+    assert not any(worker.is_alive() for worker in workers), "each tool was killed, or never started"
 
 
 def test_endless_output_is_cut_off(host: LiveHost, tmp_path: pathlib.Path) -> None:
