@@ -22,6 +22,9 @@ TOPICS_AT_ONCE = 500
 # A broker that died is in the metadata for a while, and kafka-python asks any: the next try goes to another one.
 TRIES = 4
 AVOID_DEAD_MS = 60_000
+# what a broker before 2.4 cannot have, and how kafka-python says that it does not know the question
+OPTIONAL = ("reassignments",)
+TOO_OLD = ("IncompatibleBrokerVersion", "UnsupportedVersionError")
 
 # ApiVersions (18), version 0, correlation id 7, no client id: what every broker since 0.10 answers before any login.
 HELLO = struct.pack(">ihhih", 10, 18, 0, 7, -1)
@@ -216,6 +219,8 @@ def _asked(what: str, ask: Any, untold: list[str], *arguments: Any) -> Any:
             return ask(*arguments)
         except (KafkaError, OSError) as error:
             why = f"{what} cannot be read: {type(error).__name__} {error}"[:200].strip()
+            if type(error).__name__ in TOO_OLD and what in OPTIONAL:
+                return None
             if not getattr(error, "retriable", True):
                 break
     untold.append(why)

@@ -60,6 +60,12 @@ def test_the_mounts_of_a_broker_count_together_and_the_systems_do_not() -> None:
     assert not problems(view({1: lopsided, 2: [usage(40)]}), "cluster_disk_balance")
 
 
+def test_two_brokers_are_enough_to_be_out_of_balance() -> None:
+    assert [r["status"] for r in problems(view({1: [usage(10)], 2: [usage(60)]}), "cluster_disk_balance")] == [
+        "warning"
+    ]
+
+
 def test_a_broker_that_lost_a_mount_is_not_judged_by_the_rest() -> None:
     from inventory.model import Mount
 
@@ -159,6 +165,28 @@ def test_a_slow_disk_of_a_raid10_has_its_own_playbook() -> None:
     seen = view({**PEERS, 3: disks(200, 10, 10)}, host_fields={3: {"layout": "raid10"}})
 
     assert [row["playbook"] for row in problems(seen, "slow_disk")] == ["replace-raid10-disk"]
+
+
+def test_a_disk_that_only_writes_slowly_is_told_of_its_writes() -> None:
+    (row,) = problems(view({**PEERS, 3: [latency(10, r_await_ms=11.0, w_await_ms=300.0, reads=99), *disks(1, 10)[1:]]}),
+                      "slow_disk")  # fmt: skip
+
+    assert "writes take 300.0 ms" in row["reason"] and "reads" not in row["reason"]
+
+
+@pytest.mark.parametrize("facts", [{"utilisation_percent": 2.0}, {"reads": 100, "writes": 0}])
+def test_as_much_work_as_the_limit_is_enough_to_judge(facts: dict[str, Any]) -> None:
+    found = problems(view({**PEERS, 3: [latency(500, "sda", **facts), *disks(10, 10)[1:]]}), "slow_disk")
+
+    assert [row["item"] for row in found] == ["sda"]
+
+
+def test_exactly_three_times_the_median_is_slow() -> None:
+    assert [row["item"] for row in problems(view({**PEERS, 3: disks(30, 10, 10, 10)}), "slow_disk")] == ["sda"]
+
+
+def test_two_slow_disks_of_two_are_two_disks() -> None:
+    assert [row["item"] for row in problems(view({**PEERS, 3: disks(100, 90)}), "slow_disk")] == ["sda", "sdb"]
 
 
 def test_slow_disk_says_which_host_did_not_tell() -> None:
@@ -368,6 +396,13 @@ def test_a_machine_that_reaches_nobody_is_cut_off_and_blames_nobody() -> None:
     (row,) = problems(reaching({1: cut, 2: tried(), 3: tried()}), "ports")
 
     assert (row["host"], row["status"]) == ("kafka-a01", "critical") and "cut off" in row["reason"]
+
+
+def test_a_machine_with_one_peer_is_not_cut_off_when_that_is_down() -> None:
+    down = ("kafka-a03:9092", "refused")
+    found = problems(reaching({1: tried(down, peers=1), 2: tried(down), 3: tried()}), "ports")
+
+    assert [row["item"] for row in found] == ["kafka-a03:9092"]
 
 
 def test_where_nobody_reaches_anybody_the_ports_are_shut_and_nobody_is_cut_off() -> None:

@@ -224,6 +224,20 @@ def test_a_follower_that_lags_is_not_in_step_where_the_leader_does_not_say() -> 
     )
 
 
+def test_one_ensemble_in_all_configurations_is_well_and_a_server_alone_is_no_stray() -> None:
+    whole = (("1", "zk1:2888:3888"), ("2", "zk2:2888:3888"), ("3", "zk3:2888:3888"))
+
+    assert set(ensemble(*(one._replace(voters=whole) for one in (leader(1), member(2), member(3)))).values()) == {"ok"}
+    assert ensemble(member(1, "standalone"))["zk1:2181"] == "ok"
+    assert ensemble(leader(1, zxid=0), member(2, zxid=0), member(3, zxid=0))["ensemble"] == "ok"
+
+
+def test_servers_that_all_run_for_themselves_are_no_ensemble() -> None:
+    rows = ensemble(member(1, "standalone"), member(2, "standalone"), member(3, "standalone"))
+
+    assert set(rows.values()) == {"critical"}
+
+
 def test_different_ensembles_in_the_configurations_are_a_warning() -> None:
     whole = (("1", "zk1:2888:3888"), ("2", "zk2:2888:3888"), ("3", "zk3:2888:3888"))
 
@@ -270,6 +284,7 @@ def test_observers_do_not_vote() -> None:
         (Quorum(1, (Voter(1, 0), Voter(2, 0), Voter(3, 2000))), "critical"),
         (Quorum(1, (Voter(1, 0), Voter(2, -1), Voter(3, 0))), "critical"),
         (Quorum(1, (Voter(1, None), Voter(2, None), Voter(3, None))), "unknown"),
+        (Quorum(0, (Voter(0, 0), Voter(1, 0), Voter(2, 0))), "ok"),
         (Quorum(-1, (Voter(1, 0), Voter(2, 0), Voter(3, 0))), "critical"),
         (Quorum(1, (Voter(1, 0),)), "warning"),
         (Quorum(1, tuple(Voter(number, 5000 if number == 5 else 0) for number in range(1, 6))), "warning"),
@@ -359,6 +374,34 @@ def led(*counts: int) -> list[Partition]:
 )
 def test_the_edges_of_leader_skew(counts: tuple[int, ...], status: str) -> None:
     assert rows_of(*led(*counts))["leaders"]["status"] == status
+
+
+def test_a_controller_that_never_caught_up_is_not_told_as_late() -> None:
+    def said(behind_ms: int) -> str:
+        seen = view(THREE, kafka=kafka(quorum=Quorum(1, (Voter(1, 0), Voter(2, 0), Voter(3, behind_ms)))))
+        return str(judged(seen, "zk_quorum")["controllers"]["reason"])
+
+    assert "controller 3 has never caught up" in said(-1) and "controller 3 is 2500 ms behind" in said(2500)
+
+
+def test_a_broker_of_id_0_is_a_broker_and_leads() -> None:
+    rows = rows_of(*[part("t", number, number % 2, number % 2, 1 - number % 2) for number in range(40)], brokers=(0, 1))
+
+    assert {row["status"] for row in rows.values()} == {"ok"}
+    assert rows["leaders"]["facts"]["leaders"] == {0: 20, 1: 20} and rows["leaders"]["facts"]["not_preferred"] == 0
+    assert rows["leaders"]["facts"]["groups"] == 1
+
+
+def test_two_brokers_can_be_skewed_and_ten_partitions_each_are_enough() -> None:
+    assert rows_of(*led(15, 5), brokers=(1, 2))["leaders"]["status"] == "warning"
+    assert rows_of(*led(14, 5), brokers=(1, 2))["leaders"]["status"] == "ok", "too few to tell"
+
+
+@pytest.mark.parametrize(("first", "status"), [(4, "ok"), (5, "warning")])
+def test_the_edges_of_a_topics_skew(first: int, status: str) -> None:
+    rows = [part("t", n, 1 if n < first else 2 if n < 7 else 3, 1, 2, 3) for n in range(9)]
+
+    assert rows_of(*rows)["topic_leaders"]["status"] == status
 
 
 def test_the_leaders_of_a_topic_on_fewer_brokers_than_could_lead_it() -> None:

@@ -368,6 +368,18 @@ def test_how_far_the_voters_are_behind() -> None:
     assert kafka._quorum(quorum(1, v1=-1, v2=-1)) == Quorum(1, (Voter(1, None), Voter(2, None)))
 
 
+@pytest.mark.parametrize(("what", "told"), [("reassignments", 0), ("topics", 1)])
+def test_what_an_old_broker_cannot_have_is_not_missing(what: str, told: int) -> None:
+    from kafka.errors import IncompatibleBrokerVersion
+
+    def ask() -> None:
+        raise IncompatibleBrokerVersion("ListPartitionReassignments needs 2.4")
+
+    untold: list[str] = []
+
+    assert kafka._asked(what, ask, untold) is None and len(untold) == told
+
+
 def test_a_quorum_that_is_described_oddly_is_untold() -> None:
     untold: list[str] = []
 
