@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from agent.host import Answer, CannotTell, Host, Missing, ToolMissing, shared
 from agent.patterns import pattern
-from agent.sources import arcconf, megacli, raid_arrays, ssacli, storcli
+from agent.sources import raid_arrays
 from agent.sources.raid_arrays import Array, Controller, Member
+
+Parser = Callable[[str], Dict[str, Any]]
 
 TOOL_DEADLINE_S = 20.0
 DELL = "0x1028"
@@ -88,6 +90,8 @@ def _first_tool(host: Host, names: Tuple[str, ...], package: str, *arguments: st
 
 
 def _megaraid(host: Host, mine: List[Card]) -> List[Controller]:
+    from agent.sources import megacli, storcli  # loaded where such a controller is
+
     dell = any(card.subsystem_vendor == DELL for card in mine)
     names = PERCCLI + STORCLI if dell else STORCLI + PERCCLI
     package = "perccli from Dell" if dell else "storcli from Broadcom"
@@ -100,16 +104,17 @@ def _megaraid(host: Host, mine: List[Card]) -> List[Controller]:
             raise missing from None
         return megacli.parse(_whole("MegaCli", answer))
     found = _with_kernel_names(host, storcli.parse(answer.out))
-    return _with_drives(host, tool, _with_rebuilds(host, tool, found))
+    found = _with_rebuilds(host, tool, found, storcli.parse_rebuilds)
+    return _with_drives(host, tool, found, storcli.parse_drives)
 
 
-def _with_rebuilds(host: Host, tool: str, found: List[Controller]) -> List[Controller]:
+def _with_rebuilds(host: Host, tool: str, found: List[Controller], parse: Parser) -> List[Controller]:
     """Percent and time left, where something is rebuilding."""
     if not any(array.action for controller in found for array in controller.arrays):
         return found
     try:
         answer = host.run(tool, "/call/eall/sall", "show", "rebuild", "J", deadline_s=TOOL_DEADLINE_S)
-        progress = storcli.parse_rebuilds(answer.out)
+        progress = parse(answer.out)
     except CannotTell:
         return found  # the rebuild itself is told all the same, without its percent
 
@@ -121,13 +126,13 @@ def _with_rebuilds(host: Host, tool: str, found: List[Controller]) -> List[Contr
     return _changed(found, of)
 
 
-def _with_drives(host: Host, tool: str, found: List[Controller]) -> List[Controller]:
+def _with_drives(host: Host, tool: str, found: List[Controller], parse: Parser) -> List[Controller]:
     """What the controller has against its drives, beside their state."""
     if not any(controller.disks for controller in found):
         return found
     try:
         answer = host.run(tool, "/call/eall/sall", "show", "all", "J", deadline_s=TOOL_DEADLINE_S)
-        drives = storcli.parse_drives(answer.out)
+        drives = parse(answer.out)
     except CannotTell:
         return found  # the check `smart` asks each drive itself, and says so when it cannot
 
@@ -207,6 +212,8 @@ def _link(host: Host, path: str) -> str:
 
 
 def _smart_array(host: Host, mine: List[Card]) -> List[Controller]:
+    from agent.sources import ssacli
+
     _, answer = _first_tool(host, SSACLI, "ssacli from HPE", "ctrl", "all", "show", "config", "detail")
     return ssacli.parse(_whole("ssacli", answer))
 
@@ -220,6 +227,8 @@ def _whole(tool: str, answer: Answer) -> str:
 
 
 def _adaptec(host: Host, mine: List[Card]) -> List[Controller]:
+    from agent.sources import arcconf
+
     found = []
     for number in range(1, len(mine) + 1):
         _, answer = _first_tool(host, ARCCONF, "arcconf from Microchip", "getconfig", str(number))
@@ -237,8 +246,5 @@ READERS: Dict[str, Callable[[Host, List[Card]], List[Controller]]] = {
     "hpsa": _smart_array,
     "smartpqi": _smart_array,
     "aacraid": _adaptec,
-    "3w-9xxx": _no_reader,
-    "3w-sas": _no_reader,
-    "arcmsr": _no_reader,
-    "mpi3mr": _no_reader,
+    **dict.fromkeys(("3w-9xxx", "3w-sas", "arcmsr", "mpi3mr"), _no_reader),
 }
