@@ -236,7 +236,7 @@ def test_a_process_that_even_root_may_not_look_into_is_unknown_beside_what_was_f
 
 
 def test_judge_names_each_state() -> None:
-    nothing = antivirus.Facts("X", True, (), (), (), (), (), False, False, (), False, 0, True)
+    nothing = antivirus.Facts("X", True, (), (), (), (), (), False, False, (), False, (), True)
     states = {
         "ok": nothing,
         "warning": nothing._replace(units=("x.service",)),
