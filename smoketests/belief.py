@@ -5,20 +5,31 @@ A host that lies, or was taken over, can spoil its own row and nothing else.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import math
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from agent.report import FIELDS, Report, Run
-from agent.status import Verdict, ok, unknown
+from agent.report import FIELDS, SCHEMA, Report
+from agent.status import BY_SEVERITY, Verdict, ok, unknown
 from inventory.model import Host
 from smoketests.hearing import MARK, Heard
 
 MOST_FINDINGS = 5000
 MOST_BAD_LINES = 20
-LONGEST_WORDS = {"reason": 1000, "item": 300, "check": 60, "playbook": 60}
+LONGEST_WORDS = (("reason", 1000), ("item", 300))
+LONGEST_GUESS = 100
+# the fields that every line begins with
+WHO = ("schema", "run_id", "at", "cluster", "host", "role", "layout", "rack")
+LONGEST_MS = 1e9
+# the agent's own finding about its memory ends every whole report
+LAST_CHECK = "agent"
+TEXTS = tuple(name for name in FIELDS if name not in ("schema", "facts", "duration_ms"))
+ALL_TEXT = [str] * len(TEXTS)
+ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 # 2026-11-20T03:12:00Z
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 # smart, disk_balance, hidden-readonly; never ../something
@@ -54,31 +65,147 @@ REFUSALS = (
 )
 
 
-def believed(host: Host, told: Report, run_id: str, now: str) -> tuple[Report, list[str]]:
-    """The host's records, about itself and nobody else, and as lines. now: the time where it gives none."""
-    header = _header(host, told.header, run_id, now)
+class Believed(NamedTuple):
+    """How much of a host's words is believed, as a report and as lines for the store, and what was odd about them."""
+
+    report: Report
+    lines: list[str]
+    told: int
+    complete: bool
+    strangers: bool
+
+
+def believed(host: Host, lines: Sequence[str], run_id: str, now: str) -> Believed:
+    """The host's records, about itself and nobody else. now: the time where it gives none.
+
+    This is most of the work on a healthy host's report, hence the care for speed.
+    """
+    header: dict[str, Any] = {}
     findings: list[Mapping[str, Any]] = []
-    bad, lines = list(told.bad_lines), []
-    for fields in told.findings[:MOST_FINDINGS]:
+    bad: list[str] = []
+    kept: list[str] = []
+    told, complete, strangers, prefix = 0, False, False, ""
+    ours, guessed = _identity(host, run_id)
+    for number, (line, fields) in enumerate(zip(lines, _read(lines), strict=True), 1):
         try:
-            finding = _finding(host, fields, run_id, header.get("at", now))
-            lines.append(_line(finding))
-            findings.append(finding)
-        except ValueError as error:
-            bad.append(str(error))
-    return Report(header, findings, bad[:MOST_BAD_LINES]), ([_line(header)] if header else []) + lines
+            if _is_header(fields):
+                header = header or _header(fields, ours, guessed, now)
+                continue
+            _check(fields)
+            told += 1
+            complete = fields["check"] == LAST_CHECK
+            strangers = strangers or fields["host"] != host.name
+            if len(findings) < MOST_FINDINGS:
+                finding = _finding(fields, ours, guessed, now, "\\u" in line)
+                prefix = prefix or _prefix(finding)
+                kept.append(line if finding == fields and _is_ours(line, prefix) else ENCODE(finding))
+                findings.append(finding)
+        except (ValueError, RecursionError) as error:
+            bad.append(f"line {number}: {error}"[:200])
+    if header:
+        kept.insert(0, ENCODE(header))
+    return Believed(Report(header, findings, bad[:MOST_BAD_LINES]), kept, told, complete, strangers)
 
 
-def _line(fields: Mapping[str, Any]) -> str:
-    return json.dumps(fields, separators=(",", ":"), allow_nan=False)
+def _read(lines: Sequence[str]) -> list[Any]:
+    """The JSON value of each line, None where it is not JSON; all at once where all are fine."""
+    with contextlib.suppress(ValueError, RecursionError):
+        values: list[Any] = json.loads(f"[{','.join(lines)}]")
+        if len(values) == len(lines):
+            return values
+    return [_value(line) for line in lines]
 
 
-def _header(host: Host, told: Mapping[str, Any], run_id: str, now: str) -> dict[str, Any]:
+def _value(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _identity(host: Host, run_id: str) -> tuple[dict[str, str], list[str]]:
+    """Who this is, by the inventory; and the fields in which it is silent, so that the host's own guess counts."""
+    ours = {"run_id": run_id, "cluster": host.cluster, "host": host.name, "role": ",".join(host.roles),
+            "layout": host.layout, "rack": host.rack}  # fmt: skip
+    guessed = [name for name in GUESSABLE if not ours[name]]
+    for name in guessed:
+        del ours[name]
+    return ours, guessed
+
+
+def _is_header(fields: Any) -> bool:
+    return type(fields) is dict and fields.get("kind") == "header" and fields.get("schema") == SCHEMA
+
+
+def _check(fields: Any) -> None:
+    """ValueError where this is no finding of our schema."""
+    if type(fields) is not dict or fields.get("schema") != SCHEMA or type(fields["schema"]) is not int:
+        raise ValueError(f"not a record of schema {SCHEMA}")
+    if list(map(type, map(fields.get, TEXTS))) != ALL_TEXT:
+        name = next(name for name in TEXTS if type(fields.get(name)) is not str)
+        raise ValueError(f"field {name!r} is missing or of the wrong kind")
+    if type(fields.get("facts")) is not dict or type(fields.get("duration_ms")) not in (int, float):
+        raise ValueError("facts or duration_ms are missing or of the wrong kind")
+    if not 0 <= fields["duration_ms"] < LONGEST_MS:
+        raise ValueError("an odd duration_ms")
+    if fields["status"] not in BY_SEVERITY:
+        raise ValueError("no such status")
+    if not _is_name(fields["check"]) or (fields["playbook"] and not _is_name(fields["playbook"])):
+        raise ValueError("a check or playbook with an odd name")
+
+
+@functools.lru_cache(maxsize=1000)
+def _is_time(word: str) -> bool:
+    return TIME.fullmatch(word) is not None
+
+
+@functools.lru_cache(maxsize=1000)
+def _is_name(word: str) -> bool:
+    return NAME.fullmatch(word) is not None
+
+
+def _finding(
+    fields: Mapping[str, Any], ours: Mapping[str, str], guessed: Sequence[str], now: str, escapes: bool
+) -> dict[str, Any]:
+    """One finding, bounded. ValueError where a number is none."""
+    kept = dict(fields) if len(fields) == len(FIELDS) else {name: fields[name] for name in FIELDS}
+    for name, longest in LONGEST_WORDS:
+        if len(kept[name]) > longest:
+            kept[name] = kept[name][:longest]
+    if escapes:
+        kept = _whole(kept)
+    kept.update(ours)
+    for name in guessed:
+        kept[name] = kept[name][:LONGEST_GUESS]
+    if not _is_time(kept["at"]):
+        kept["at"] = now
+    if not _is_time(kept["first_seen"]):
+        kept["first_seen"] = kept["at"]
+    return kept
+
+
+def _prefix(finding: Mapping[str, Any]) -> str:
+    """How a line begins that says who it is about as this one does."""
+    return ENCODE({name: finding[name] for name in WHO})[:-1]
+
+
+def _is_ours(line: str, prefix: str) -> bool:
+    """Whether a line, of which nothing had to be changed, can be kept as it came: it says first who it is about."""
+    return line.startswith(prefix) and line.isascii() and "NaN" not in line and "Infinity" not in line
+
+
+def _whole(value: Any) -> Any:
+    """Without halves of surrogate pairs, which no file or terminal takes; they come as escapes only."""
+    text = json.dumps(value, ensure_ascii=False)
+    return value if text.isascii() else json.loads(text.encode("utf-8", "replace"))
+
+
+def _header(told: Mapping[str, Any], ours: Mapping[str, str], guessed: Sequence[str], now: str) -> dict[str, Any]:
     """What the host says of itself as a whole; a field of the wrong kind is left out."""
-    if not told:
-        return {}
     kept = {name: _short(told[name]) for name, kind in HEADER_KINDS.items() if _is(told.get(name), kind)}
-    return {**kept, **_identity(host, told, run_id, now)}
+    at = str(told.get("at"))
+    guesses = {name: str(told.get(name, ""))[:LONGEST_GUESS] for name in guessed}
+    return dict(_whole({**kept, **guesses, **ours, "at": at if TIME.fullmatch(at) else now}))
 
 
 def _is(value: Any, kind: Any) -> bool:
@@ -89,79 +216,43 @@ def _is(value: Any, kind: Any) -> bool:
 
 def _short(value: Any) -> Any:
     if isinstance(value, list):
-        return [_short(part) for part in value[:50] if isinstance(part, str)]
-    return _text(value)[:200] if isinstance(value, str) else value
+        return [part[:200] for part in value[:50] if isinstance(part, str)]
+    return value[:200] if isinstance(value, str) else value
 
 
-def _finding(host: Host, told: Mapping[str, Any], run_id: str, now: str) -> dict[str, Any]:
-    """One finding, bounded. ValueError where it is none of ours."""
-    if not NAME.fullmatch(told["check"]) or (told["playbook"] and not NAME.fullmatch(told["playbook"])):
-        raise ValueError(f"no check is named {_text(told['check'])[:40]!r}")
-    kept = {name: told[name] for name in FIELDS}
-    for name, longest in LONGEST_WORDS.items():
-        kept[name] = _text(kept[name])[:longest]
-    kept["facts"] = _clean(kept["facts"])
-    kept = {**kept, **_identity(host, told, run_id, now)}
-    if not TIME.fullmatch(kept["first_seen"]):
-        kept["first_seen"] = kept["at"]
-    return kept
-
-
-def _text(words: str) -> str:
-    """Without halves of surrogate pairs, which no file or terminal takes."""
-    return words if words.isascii() else words.encode("utf-8", "replace").decode()
-
-
-def _clean(facts: Mapping[str, Any]) -> Any:
-    text = json.dumps(facts, ensure_ascii=False, allow_nan=False)
-    return facts if text.isascii() else json.loads(_text(text))
-
-
-def _identity(host: Host, told: Mapping[str, Any], run_id: str, now: str) -> dict[str, str]:
-    """Who this is, by the inventory; where that is silent on role, layout and rack, by the host's own guess."""
-    at = told.get("at")
-    at = at if isinstance(at, str) and TIME.fullmatch(at) else now
-    ours = Run(run_id, at, host.cluster, host.name, ",".join(host.roles), host.layout, host.rack)._asdict()
-    guesses = {name: _text(str(told.get(name, "")))[:100] for name in GUESSABLE if not ours[name]}
-    return {**ours, **guesses}
-
-
-def reach(host: Host, heard: Heard, told: Report, bad_lines: list[str], seconds: float) -> tuple[str, Verdict]:
-    """Whether the report is whole: a word for programs, and the verdict with the reason why not.
-
-    told: what was read. bad_lines: what was refused of it.
-    """
+def reach(heard: Heard, kept: Believed, seconds: float) -> tuple[str, Verdict]:
+    """Whether the report is whole: a word for programs, and the verdict with the reason why not."""
     for word in heard.words:
         if word.startswith(MARK):
             kind, _, detail = word[len(MARK) :].partition(" ")
-            return kind[:20], unknown(SAID.get(kind, "the agent did not start: {}").format(_text(detail)[:300] or kind))
-    kept = f"kept the {len(told.findings)} findings that came before"
+            return kind[:20], unknown(SAID.get(kind, "the agent did not start: {}").format(detail[:300] or kind))
+    came = f"kept the {len(kept.report.findings)} findings that came before"
     if heard.cut:
-        return "cut", unknown(f"{heard.cut}: {kept}")
-    if not told.findings:
-        return _no_report(heard, told)
-    if told.findings[-1]["check"] != "agent":
-        return "cut", unknown(f"its report was cut short ({_end(heard)}): {kept}")
-    return _oddities(host, told, bad_lines) or ("answered", ok(f"answered in {seconds:.1f} s"))
+        return "cut", unknown(f"{heard.cut}: {came}")
+    if not kept.told:
+        return _no_report(heard, kept.report.bad_lines)
+    if not kept.complete:
+        return "cut", unknown(f"its report was cut short ({_end(heard)}): {came}")
+    return _oddities(kept) or ("answered", ok(f"answered in {seconds:.1f} s"))
 
 
-def _oddities(host: Host, told: Report, bad_lines: list[str]) -> tuple[str, Verdict] | None:
-    if bad_lines:
-        return "schema", unknown(f"not all lines of its report are records of ours ({bad_lines[0]})")
-    if len(told.findings) > MOST_FINDINGS:
-        return "too-many", unknown(f"{len(told.findings)} findings from one host: kept the first {MOST_FINDINGS}")
-    if {finding["host"] for finding in told.findings} != {host.name}:
+def _oddities(kept: Believed) -> tuple[str, Verdict] | None:
+    if kept.report.bad_lines:
+        return "schema", unknown(f"not all lines of its report are records of ours ({kept.report.bad_lines[0]})")
+    if kept.told > MOST_FINDINGS:
+        return "too-many", unknown(f"{kept.told} findings from one host: kept the first {MOST_FINDINGS}")
+    if kept.strangers:
         return "stranger", unknown("it speaks of another host than itself: its words count for itself alone")
     return None
 
 
-def _no_report(heard: Heard, told: Report) -> tuple[str, Verdict]:
-    said = _text(next(reversed(heard.words), ""))[:200]
+def _no_report(heard: Heard, bad_lines: Sequence[str]) -> tuple[str, Verdict]:
+    said = next(reversed(heard.words), "")[:200]
     for words, kind, meaning in REFUSALS:
         if any(words in word for word in heard.words):
             return kind, unknown(meaning)
-    if told.bad_lines:
-        return "schema", unknown(f"it answers with no record of ours ({told.bad_lines[0]})")
+    if bad_lines:
+        return "schema", unknown(f"it answers with no record of ours ({bad_lines[0]})")
     return "no-report", unknown(f"the agent gave no report ({_end(heard)}): {said or 'it said nothing'}")
 
 

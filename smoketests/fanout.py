@@ -7,14 +7,14 @@ else's. A thread that hangs beyond all deadlines is given up, and another takes 
 from __future__ import annotations
 
 import contextlib
+import gc
 import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from agent import report
 from agent.report import Report, timestamp
 from agent.status import Verdict, unknown
 from inventory.model import Host
@@ -54,16 +54,38 @@ def run(
     """Ask all hosts. Closing the iterator, or Ctrl-C in it, ends every connection and with it every agent."""
     asking = _Asking(hosts, options, bundle, access, run_id, command)
     end = time.monotonic() + options.overall_s if options.overall_s else None
+    # what is loaded by now stays: the collector need not look at it again and again while records come in
+    gc.freeze()
     try:
         asking.start()
         for _ in hosts:
-            finished = asking.next(end)
-            if finished is None:
-                yield from asking.unasked(f"not heard out: the {options.overall_s:.0f} s for the whole fleet were over")
+            outcome = asking.next(end)
+            if outcome is None:
+                why = f"not heard out: the {options.overall_s:.0f} s for the whole fleet were over"
+                yield from (late.believed(run_id) for late in asking.unasked(why))
                 return
-            yield finished
+            yield outcome.believed(run_id)
     finally:
         asking.stop()
+        gc.unfreeze()
+
+
+class _Outcome(NamedTuple):
+    """How the asking of one host ended: what was heard, or why nothing was (kind and reason)."""
+
+    host: Host
+    seconds: float
+    heard: Heard
+    kind: str = ""
+    reason: str = ""
+
+    def believed(self, run_id: str) -> HostReport:
+        """The host's records, as being about itself and nobody else."""
+        if self.kind:
+            return HostReport(self.host, Report({}, [], []), [], unknown(self.reason), self.seconds, self.kind)
+        kept = belief.believed(self.host, self.heard.lines, run_id, timestamp(time.time()))
+        kind, verdict = belief.reach(self.heard, kept, self.seconds)
+        return HostReport(self.host, kept.report, kept.lines, verdict, self.seconds, kind)
 
 
 @dataclass(eq=False)
@@ -78,8 +100,11 @@ class _Asked:
     def seconds(self) -> float:
         return time.monotonic() - self.started
 
-    def unheard(self, kind: str, reason: str) -> HostReport:
-        return HostReport(self.host, Report({}, [], []), [], unknown(reason), self.seconds(), kind)
+    def heard(self, heard: Heard) -> _Outcome:
+        return _Outcome(self.host, self.seconds(), heard)
+
+    def unheard(self, kind: str, reason: str) -> _Outcome:
+        return _Outcome(self.host, self.seconds(), Heard([], []), kind, reason)
 
     def end(self) -> None:
         """Close the connection, whatever waits for it."""
@@ -97,7 +122,7 @@ class _Asking:
         self._command = command
         self._waiting = list(reversed(hosts))
         self._busy: set[_Asked] = set()
-        self._done: queue.SimpleQueue[HostReport] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[_Outcome] = queue.SimpleQueue()
         self._over = threading.Event()
         self._lock = threading.Lock()
 
@@ -106,14 +131,14 @@ class _Asking:
             self._worker()
         threading.Thread(target=self._supervise, daemon=True).start()
 
-    def next(self, end: float | None) -> HostReport | None:
+    def next(self, end: float | None) -> _Outcome | None:
         """The next host that finished; None when the time for all is over."""
         try:
             return self._done.get(timeout=max(end - time.monotonic(), 0) if end else None)
         except queue.Empty:
             return None
 
-    def unasked(self, reason: str) -> Iterator[HostReport]:
+    def unasked(self, reason: str) -> Iterator[_Outcome]:
         """Those that are not finished, for this reason."""
         with self._lock:
             rest, self._busy = list(self._busy), set()
@@ -170,17 +195,16 @@ class _Asking:
                 self._done.put(asked.unheard("stuck", "given up: asking it hangs beyond every deadline"))
                 self._worker()
 
-    def _ask(self, asked: _Asked) -> HostReport:
+    def _ask(self, asked: _Asked) -> _Outcome:
         """One host from the first packet to the last; everything that can go wrong becomes its reach."""
         try:
-            heard = self._heard(asked)
+            return asked.heard(self._heard(asked))
         except Unreachable as error:
             return asked.unheard(error.kind, str(error))
         except AccessError as error:
             return asked.unheard("access", str(error))
         except Exception as error:  # one odd host never hides another
             return asked.unheard("failed", f"asking failed: {type(error).__name__}: {error}"[:300])
-        return self._believed(asked, heard)
 
     def _heard(self, asked: _Asked) -> Heard:
         connection = self._access.connect(asked.host, asked.limit)
@@ -209,10 +233,3 @@ class _Asking:
             why = "falls silent" if late else f"starts no command: {error or type(error).__name__}"
             raise Unreachable("frozen", f"lets us in, then {why}"[:300]) from error
         return channel
-
-    def _believed(self, asked: _Asked, heard: Heard) -> HostReport:
-        """The host's records, as being about itself and nobody else."""
-        told = report.read(heard.lines)
-        believed, lines = belief.believed(asked.host, told, self._run_id, timestamp(time.time()))
-        kind, verdict = belief.reach(asked.host, heard, told, believed.bad_lines, asked.seconds())
-        return HostReport(asked.host, believed, lines, verdict, asked.seconds(), kind)

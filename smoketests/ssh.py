@@ -26,16 +26,15 @@ from smoketests import unreachable
 from smoketests.host_keys import Known, KnownHosts
 from smoketests.ssh_config import SshConfig, Target
 from smoketests.ssh_keys import KeyFiles, Keys
+from smoketests.ssh_transport import Opening
 from smoketests.unreachable import Unreachable
 
 KEY_FILES = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 KNOWN_HOSTS = ("~/.ssh/known_hosts", "~/.ssh/known_hosts2", "/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")
 # An sshd at its MaxStartups drops connections before its banner: worth another try.
 TRIES = 4
-WINDOW = 4 << 20
 # how long the failure of a bastion speaks for all hosts behind it
 BASTION_FAILED_S = 30.0
-CHEAPEST_CIPHER = "aes128-gcm@openssh.com"
 
 # paramiko writes the traceback of every failed connection to the log; ours come back as findings
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
@@ -142,7 +141,7 @@ class Access:
         where = f"{target.address}:{target.port}"
         opening = Opening(self._known(target))
         opened = self._socket(target, until, through)
-        connection = Connection(
+        connection = Verified(
             target.address, user=target.user, port=target.port, config=self._config,
             connect_timeout=_within(self.deadlines.banner, until),
             connect_kwargs={
@@ -267,34 +266,14 @@ class Access:
             process.wait(timeout=2)
 
 
-class Opening(paramiko.MissingHostKeyPolicy):
-    """How far one connection came. Asked by paramiko about every host key, since it is given none of its own."""
+class Verified(Connection):  # type: ignore[misc]  # fabric has no types
+    """A connection that keeps its attributes to itself.
 
-    def __init__(self, known: Known) -> None:
-        self._known = known
-        self._transport: paramiko.Transport | None = None
-        self.verified = False
+    Fabric's own writes some of them, the host's name among them, to its Config, and reads them back: with one Config
+    for all threads, hosts would be mixed up.
+    """
 
-    def transport(self, sock: Any, **_more: Any) -> paramiko.Transport:
-        """A transport with a larger window, asking first for what is cheap, and for a host key that we could recognise.
-
-        Finite-field key exchange costs 17 times as much as the curves, so it comes last.
-        """
-        self._transport = made = paramiko.Transport(sock, default_window_size=WINDOW)
-        made.daemon = True
-        options = made.get_security_options()
-        options.ciphers = sorted(options.ciphers, key=lambda name: name != CHEAPEST_CIPHER)
-        options.kex = sorted(options.kex, key=lambda name: name.startswith("diffie-hellman"))
-        options.key_types = self._known.kinds(options.key_types)
-        return made
-
-    def missing_host_key(self, _client: Any, _hostname: str, key: paramiko.PKey) -> None:
-        self._known.check(key)
-        self.verified = True
-
-    def version(self) -> str:
-        """The far end's ssh banner; empty if none came."""
-        return self._transport.remote_version if self._transport else ""
+    __setattr__ = object.__setattr__
 
 
 def _within(seconds: float, until: float) -> float:

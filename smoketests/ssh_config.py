@@ -57,6 +57,10 @@ class SshConfig:
             self._parsed = paramiko.SSHConfig.from_text(self._text)
         except (paramiko.SSHException, ValueError) as error:
             raise AccessError(f"{path or USER_FILE}: {error}") from error
+        words = self._text.lower()
+        self._tells_hosts_apart = self._parsed.get_hostnames() != {"*"} or "match" in words or "%" in words
+        self._of_all = dict(self._parsed.lookup("*"))
+        self._me = getpass.getuser()
 
     def target(self, host: Host) -> Target:
         told = self._lookup(host)
@@ -67,7 +71,7 @@ class SshConfig:
         return Target(
             address=address,
             port=port,
-            user=host.user or str(told.get("user") or "") or getpass.getuser(),
+            user=host.user or str(told.get("user") or "") or self._me,
             names=(str(alias),) if alias else tuple(dict.fromkeys([address, host.name])),
             key_port=PORT if alias else port,
             jump="" if jump.lower() == "none" else jump,
@@ -79,6 +83,8 @@ class SshConfig:
 
     def _lookup(self, host: Host) -> dict[str, Any]:
         """What is said of its name, and where that is silent, of its address."""
+        if not self._tells_hosts_apart:
+            return {**self._of_all, "hostname": host.name}
         by_name = dict(self._parsed.lookup(host.name))
         if not host.address:
             return by_name

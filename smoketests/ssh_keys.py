@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Generator
+from typing import Any
 
 import paramiko
 from paramiko.auth_strategy import AuthResult, AuthSource, AuthStrategy
@@ -71,9 +72,18 @@ class Keys(AuthStrategy):
                     continue
                 offered.add(key.asbytes())
                 try:
-                    if not transport.auth_publickey(self._user, key):
+                    if not self._offer(transport, key):
                         return AuthResult(strategy=self)
                 except paramiko.AuthenticationException as error:
                     if "timeout" in str(error) or not transport.is_active():
                         raise
         raise paramiko.AuthenticationException(f"none of {len(offered)} keys taken")
+
+    def _offer(self, transport: paramiko.Transport, key: paramiko.PKey) -> list[str]:
+        """What else the server wants; AuthenticationException where it does not take the key."""
+        answered = threading.Event()
+        transport.auth_publickey(self._user, key, answered)
+        if not answered.wait(transport.auth_timeout):
+            raise paramiko.AuthenticationException("Authentication timeout.")
+        handler: Any = transport.auth_handler
+        return list(handler.wait_for_response(answered))

@@ -22,7 +22,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent import report
 from agent.report import FIELDS
 from inventory.model import Host
 from smoketests import belief, bundle, fanout
@@ -328,17 +327,17 @@ LIES: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("changed", "kind"), LIES.values(), ids=LIES)
 def test_a_record_is_bounded_or_refused(changed: dict[str, Any], kind: str) -> None:
-    told = report.read([json.dumps({**record(), **changed}), GOOD[1]])
-    believed, lines = belief.believed(Host("kafka-a01"), told, "r1", "2026-11-20T03:12:00Z")
+    line = json.dumps({**record(), **changed})
+    believed = belief.believed(Host("kafka-a01"), [line, GOOD[1]], "r1", "2026-11-20T03:12:00Z")
 
-    text = "\n".join(lines)
+    text = "\n".join(believed.lines)
     assert "../" not in text and "NaN" not in text and "evil" not in text
-    assert all(len(line) < 3000 for line in lines)
-    for finding in believed.findings:
+    assert all(len(line) < 3000 for line in believed.lines)
+    for finding in believed.report.findings:
         assert set(finding) == set(FIELDS)
         json.dumps(finding, ensure_ascii=False).encode()
-    assert belief.reach(Host("kafka-a01"), Heard([], []), told, believed.bad_lines, 1.0)[0] == kind
-    assert len(believed.findings) + len(believed.bad_lines) == 2
+    assert belief.reach(Heard([], []), believed, 1.0)[0] == kind
+    assert len(believed.report.findings) + len(believed.report.bad_lines) == 2
 
 
 JSON = st.recursive(
@@ -353,15 +352,14 @@ HEADER = ("schema", "kind", "at", "agent", "clock", "guessed", "root", "python",
 def test_whatever_a_host_says_becomes_bounded_records(fields: dict[str, Any], header: bool, words: str) -> None:
     started = {"schema": 1, "kind": "header"} if header else {}
     line = json.dumps({**(started or record()), **fields, **started})
-    told = report.read([line, words])
-    believed, lines = belief.believed(Host("kafka-a01"), told, "r1", "2026-11-20T03:12:00Z")
+    believed = belief.believed(Host("kafka-a01"), [line, words], "r1", "2026-11-20T03:12:00Z")
 
-    for one in map(json.loads, lines):
+    for one in map(json.loads, believed.lines):
         assert one["host"] == "kafka-a01" and one["run_id"] == "r1"
         assert belief.TIME.fullmatch(one["at"])
-    assert isinstance(believed.header.get("clock", 0), (int, float))
-    status = belief.reach(Host("kafka-a01"), Heard([line], [words], 0), told, believed.bad_lines, 1.0)[1].status
-    assert status in ("ok", "unknown")
+    assert isinstance(believed.report.header.get("clock", 0), (int, float))
+    json.dumps([believed.report.header, believed.report.findings], ensure_ascii=False, allow_nan=False).encode()
+    assert belief.reach(Heard([line], [words], 0), believed, 1.0)[1].status in ("ok", "unknown")
 
 
 # Deadlines of the fleet, and its end
