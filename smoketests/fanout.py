@@ -121,22 +121,27 @@ class _Asking:
         self._options, self._bundle, self._access, self._run_id = options, bundle, access, run_id
         self._command = command
         self._waiting = list(reversed(hosts))
+        self._jobs = min(max(options.jobs, 1), max(len(hosts), 1))
         self._busy: set[_Asked] = set()
+        # who asks faster than the caller takes would fill the memory: one more host for each report that was taken
+        self._room = threading.Semaphore(self._jobs)
         self._done: queue.SimpleQueue[_Outcome] = queue.SimpleQueue()
         self._over = threading.Event()
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        for _ in range(min(max(self._options.jobs, 1), len(self._waiting))):
+        for _ in range(self._jobs):
             self._worker()
         threading.Thread(target=self._supervise, daemon=True).start()
 
     def next(self, end: float | None) -> _Outcome | None:
         """The next host that finished; None when the time for all is over."""
         try:
-            return self._done.get(timeout=max(end - time.monotonic(), 0) if end else None)
+            outcome = self._done.get(timeout=max(end - time.monotonic(), 0) if end else None)
         except queue.Empty:
             return None
+        self._room.release()
+        return outcome
 
     def unasked(self, reason: str) -> Iterator[_Outcome]:
         """Those that are not finished, for this reason."""
@@ -157,6 +162,7 @@ class _Asking:
         with self._lock:
             self._waiting = []
             busy = list(self._busy)
+        self._room.release(self._jobs)
         for asked in busy:
             asked.end()
         self._access.close()
@@ -174,6 +180,7 @@ class _Asking:
                 self._done.put(finished)
 
     def _take(self) -> _Asked | None:
+        self._room.acquire()
         with self._lock:
             if not self._waiting:
                 return None

@@ -21,6 +21,8 @@ PORT = 22
 DEEPEST_INCLUDE = 8
 # Include ~/.ssh/config.d/*.conf
 INCLUDE = re.compile(r"^[ \t]*include(?:[ \t]*=[ \t]*|[ \t]+)(\S.*)$", re.IGNORECASE | re.MULTILINE)
+#   ProxyCommand ssh -q -W %h:%p gateway.example.com
+COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 # what may stand in a ProxyCommand, which a shell reads
 PLAIN_WORD = re.compile(r"[A-Za-z0-9_.:%@\[\]-]*")
 
@@ -57,7 +59,7 @@ class SshConfig:
             self._parsed = paramiko.SSHConfig.from_text(self._text)
         except (paramiko.SSHException, ValueError) as error:
             raise AccessError(f"{path or USER_FILE}: {error}") from error
-        words = self._text.lower()
+        words = COMMENT.sub("", self._text.lower())
         self._tells_hosts_apart = self._parsed.get_hostnames() != {"*"} or "match" in words or "%" in words
         self._of_all = dict(self._parsed.lookup("*"))
         self._me = getpass.getuser()
