@@ -47,8 +47,11 @@ def main(argv: Optional[List[str]] = None) -> int:
     machine = LiveHost(expected)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda got, _frame: _interrupted(machine, got))
-    _watch(arguments.deadline)
-    return _run(machine, arguments)
+    _watch(machine, arguments.deadline)
+    try:
+        return _run(machine, arguments)
+    finally:  # also when nobody reads us any more
+        machine.close()
 
 
 def _interrupted(machine: LiveHost, number: int) -> None:
@@ -57,14 +60,15 @@ def _interrupted(machine: LiveHost, number: int) -> None:
     _end(128 + number)
 
 
-def _watch(deadline_s: float) -> None:
+def _watch(machine: LiveHost, deadline_s: float) -> None:
     """End the program a little after its deadline, whatever it hangs on."""
-    timer = threading.Timer(deadline_s + GRACE_S, _give_up)
+    timer = threading.Timer(deadline_s + GRACE_S, _give_up, (machine,))
     timer.daemon = True
     timer.start()
 
 
-def _give_up() -> None:
+def _give_up(machine: LiveHost) -> None:
+    machine.close()
     print(f"the agent itself hangs: no end {GRACE_S:.0f} s after its deadline", file=sys.stderr)
     _end(EXIT_CODES[UNKNOWN])
 

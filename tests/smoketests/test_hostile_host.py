@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from agent import report
 from inventory.model import Host
 from smoketests import belief, show
 from smoketests.fanout import HostReport
@@ -68,10 +67,9 @@ LIES: dict[str, list[str]] = {
 def told(lines: Iterable[str]) -> HostReport:
     """What the fan-out makes of these lines of the host."""
     heard = Heard(list(lines), [], 0)
-    read = report.read(heard.lines)
-    believed, kept = belief.believed(LIAR, read, "r1", AT)
-    kind, verdict = belief.reach(LIAR, heard, read, believed.bad_lines, 0.1)
-    return HostReport(LIAR, believed, kept, verdict, 0.1, kind)
+    kept = belief.believed(LIAR, heard.lines, "r1", AT)
+    kind, verdict = belief.reach(heard, kept, 0.1)
+    return HostReport(LIAR, kept.report, kept.lines, verdict, 0.1, kind)
 
 
 def run(lie: HostReport, keeper: Keeping | None = None) -> Any:
