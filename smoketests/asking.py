@@ -5,7 +5,6 @@ Ctrl-C once ends the asking: what came is shown, and who was not heard. Ctrl-C t
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import signal
@@ -108,7 +107,6 @@ def ask(wanted: Wanted, say: Callable[[str], None]) -> Survey:
     finally:
         if survey.keeper:
             survey.keeper.end(keep=False)  # only if it was not ended well: killed half-way, nothing is left behind
-    survey.end()
     _remember(wanted, survey.memory, say)
     if survey.keeper and survey.keeper.problem:
         say(survey.keeper.problem)
@@ -124,6 +122,7 @@ def listen(survey: Survey, reports: Iterator[HostReport], heard: Callable[[HostR
         survey.hear(one)
     for host in survey.waiting():
         survey.hear(HostReport(host, Report({}, [], []), [], unknown(STOPPED), 0.0, "stopped"))
+    survey.end()
     if survey.keeper:
         survey.keeper.end()
 
@@ -164,19 +163,24 @@ def _reports(wanted: Wanted, hosts: Sequence[Host], checks: Sequence[str], run_i
     return fanout.run(hosts, options, bundle, way, run_id)
 
 
-def _readers(clusters: Sequence[Cluster], checks: Sequence[str], stop: Stop) -> Callable[[Cluster], ClusterView]:
+def _readers(
+    clusters: Sequence[Cluster], checks: Sequence[str], stop: Stop
+) -> Callable[[Cluster, bool], ClusterView | None]:
     """Ask every cluster's ZooKeeper and Kafka from now on; gives what they said when the cluster is judged."""
     from smoketests import readers
     from smoketests.cluster.view import ClusterView
 
     if set(checks) <= {REACH}:
-        return lambda cluster: ClusterView(cluster, {})
+        return lambda cluster, _wait: ClusterView(cluster, {})
     asked = {cluster.name: readers.begin(functools.partial(readers.look, cluster, {})) for cluster in clusters}
 
-    def answer(cluster: Cluster) -> ClusterView:
+    def answer(cluster: Cluster, wait: bool) -> ClusterView | None:
         while not stop.asked:
-            with contextlib.suppress(readers.NotYet):
-                return asked[cluster.name](LOOK_AGAIN_S)
+            try:
+                return asked[cluster.name](LOOK_AGAIN_S if wait else 0)
+            except readers.NotYet:
+                if not wait:
+                    return None
         return ClusterView(cluster, {}, problems={"zookeeper": STOPPED, "kafka": STOPPED})
 
     return answer

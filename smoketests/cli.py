@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+import signal
 import sys
 import uuid
 from collections.abc import Sequence
@@ -310,6 +311,9 @@ def main() -> None:
         # the reader (head, less) had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(INTERRUPTED)
+    finally:
+        # all is said: from here on Ctrl-C ends us without a word
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 if __name__ == "__main__":

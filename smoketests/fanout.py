@@ -38,6 +38,7 @@ class HostReport:
     """What came of one host. reach: ok, or unknown with the reason why it could not be asked or heard out.
 
     lines: header and findings as the store keeps them. kind: reach in a word, "answered" if all is well.
+    window: the moments of our clock between which it wrote its header; None if it wrote none.
     """
 
     host: Host
@@ -46,6 +47,7 @@ class HostReport:
     reach: Verdict
     seconds: float
     kind: str = "answered"
+    window: tuple[float, float] | None = None
 
 
 def run(
@@ -85,7 +87,8 @@ class _Outcome(NamedTuple):
             return HostReport(self.host, Report({}, [], []), [], unknown(self.reason), self.seconds, self.kind)
         kept = belief.believed(self.host, self.heard.lines, run_id, timestamp(time.time()))
         kind, verdict = belief.reach(self.heard, kept, self.seconds)
-        return HostReport(self.host, kept.report, kept.lines, verdict, self.seconds, kind)
+        window = self.heard.window
+        return HostReport(self.host, kept.report, kept.lines, verdict, self.seconds, kind, window)
 
 
 @dataclass(eq=False)

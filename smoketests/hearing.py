@@ -58,12 +58,16 @@ class Options:
 
 @dataclass(frozen=True)
 class Heard:
-    """What came back: lines that may be records, other words, the exit code (None if none came), and what was cut."""
+    """What came back: lines that may be records, other words, the exit code (None if none came), and what was cut.
+
+    window: the two moments of our clock (seconds since the epoch) between which the first line was written.
+    """
 
     lines: list[str]
     words: list[str]
     exit_code: int | None = None
     cut: str = ""
+    window: tuple[float, float] | None = None
 
 
 def far_command(host: Host, user: str, options: Options, bundle: Bundle, run_id: str) -> str:
@@ -101,6 +105,8 @@ class Hearing:
         self._channel, self._options, self._bundle = channel, options, bundle
         self._expected = json.dumps(_told(host), separators=(",", ":")).encode() + b"\n"
         self._told = self._asked_password = False
+        self._began = time.time()
+        self._window: tuple[float, float] | None = None
         self._lines: list[str] = []
         self._words: list[str] = []
 
@@ -109,7 +115,7 @@ class Hearing:
         if not self._options.sudo_password:
             self._tell()
         cut = self._hear(until)
-        return Heard(self._lines, self._words, self._exit_code(), cut)
+        return Heard(self._lines, self._words, self._exit_code(), cut, self._window)
 
     def _hear(self, until: float) -> str:
         size = 0
@@ -151,6 +157,7 @@ class Hearing:
     def _take(self, line: bytes) -> None:
         """A whole line, decoded once: a record, a question, or other words."""
         if line.startswith(b"{"):
+            self._window = self._window or (self._began, time.time())
             self._lines.append(line[:LONGEST_LINE].decode("utf-8", "replace"))
             return
         text = line[:2000].decode("utf-8", "replace").strip()

@@ -69,7 +69,8 @@ class Survey:
     """Hosts that are asked, by cluster, and what came of them so far.
 
     wanted: names of the cluster checks. memory: since when a cluster's finding stands. outside: what ZooKeeper and
-    Kafka say of a cluster. whole: also keep what is well, for `reports()`.
+    Kafka say of a cluster, None while they are still asked and it need not wait. whole: also keep what is well, for
+    `reports()`.
     """
 
     clusters: Sequence[Cluster]
@@ -78,7 +79,7 @@ class Survey:
     at: str
     wanted: Sequence[str]
     memory: State
-    outside: Callable[[Cluster], ClusterView] = lambda cluster: ClusterView(cluster, {})
+    outside: Callable[[Cluster, bool], ClusterView | None] = lambda cluster, _wait: ClusterView(cluster, {})
     keeper: Keeping | None = None
     whole: bool = False
 
@@ -134,18 +135,23 @@ class Survey:
         self.tallies[of_cluster].silent += not heard.report.findings
         self._count(of_cluster, heard.report.findings)
         self._heard.setdefault(of_cluster, {})[name] = self._slim(heard)
-        now = time.time()
-        self._windows.setdefault(of_cluster, {})[name] = now - heard.seconds, now
+        if heard.window:
+            self._windows.setdefault(of_cluster, {})[name] = heard.window
         self._waiting[of_cluster].discard(name)
-        if not self._waiting[of_cluster]:
-            self._judge(self._cluster_of[name])
+        self._judge_ready(wait=False)
 
     def waiting(self) -> list[Host]:
         """Hosts that are not heard yet."""
         return [host for host in self.asked if host.name in self._waiting[self._cluster_of[host.name].name]]
 
+    @property
+    def questions(self) -> int:
+        """How many checks were asked; the agent's word of itself is none."""
+        return len(self.checks - {"agent"})
+
     def end(self) -> None:
         """All are heard, or given up: nothing more comes."""
+        self._judge_ready(wait=True)
         self.seconds = time.monotonic() - self._started
 
     def reports(self) -> Iterator[Report]:
@@ -197,11 +203,20 @@ class Survey:
                 self.problems.append(record)
                 self.new += bool(self.previous_at and record["first_seen"] > self.previous_at)
 
-    def _judge(self, of: Cluster) -> None:
+    def _judge_ready(self, wait: bool) -> None:
+        """Judge the clusters of which all is heard; nobody's answer waits for a slow ZooKeeper before the end."""
+        for cluster in self.clusters:
+            if cluster.name in self._heard and not self._waiting[cluster.name]:
+                outside = self.outside(cluster, wait)
+                if outside is not None:
+                    self._judge(cluster, outside)
+
+    def _judge(self, of: Cluster, outside: ClusterView) -> None:
         """Ask this cluster's questions; its reports are not needed any more."""
         told = self._heard.pop(of.name)
         left_out = frozenset(host.name for host in of.hosts if host.name not in told)
-        view = replace(self.outside(of), reports=told, left_out=left_out, windows=self._windows.pop(of.name))
+        windows = self._windows.pop(of.name, {})
+        view = replace(outside, reports=told, left_out=left_out, windows=windows)
         records = judges.judge_all(view, self.wanted, self.run_id, self.at)
         for record in records:
             record["first_seen"] = self._since(record)

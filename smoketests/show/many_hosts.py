@@ -118,7 +118,7 @@ def totals(seen: Survey) -> str:
     counts = ", ".join(f"{count} {status}" for status, count in statuses.items())
     if not any(statuses.values()):
         counts = "no problem"
-    said = f"{len(seen.asked)} hosts, {len(seen.checks)} checks: {counts} in {seen.seconds:.1f} s"
+    said = f"{len(seen.asked)} hosts, {seen.questions} checks: {counts} in {seen.seconds:.1f} s"
     if seen.previous_at:
         said += f" (new since {_moment(seen.previous_at, seen.at)}: {seen.new})"
     return f"{said}; exit {seen.exit_code}"

@@ -6,23 +6,29 @@ import contextlib
 import json
 import os
 import pathlib
+import platform
 import re
+import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from importlib import metadata
 from xml.etree import ElementTree
 
 import pytest
 import yaml
 
+from smoketests.far_host import FarHost, TookTooLong
 from tests.real.sshd import Sshd, free_port, sshd
 
 pytestmark = [pytest.mark.slow, pytest.mark.root]
 
 HOSTS = ("kafka-a01", "kafka-a02", "zk-a01")
 ADDRESS = {"kafka-a01": "127.0.0.11", "kafka-a02": "127.0.0.12", "zk-a01": "127.0.0.13", "kafka-a03": "127.0.0.14"}
+ROOT = pathlib.Path(__file__).parent.parent.parent
 SMOKE = [sys.executable, "-m", "smoketests.cli"]
 
 
@@ -92,6 +98,14 @@ def test_three_hosts_of_each_kind_are_asked_and_judged_as_what_they_are(rack: Ra
     assert len([row for row in rows if "check" in row]) == len(document["findings"])
 
 
+def test_the_hosts_clocks_are_held_against_ours(rack: Rack) -> None:
+    document = json.loads(rack.smoke("check", "clock_skew", "-f", "json").stdout)
+
+    (skew,) = [finding for finding in document["findings"] if finding["check"] == "clock_skew"]
+    assert skew["facts"]["seen_by_us"] == 3
+    assert skew["status"] != "critical", "all three are this machine"
+
+
 def test_the_table_fits_eighty_columns_and_ends_with_the_totals(rack: Rack) -> None:
     answer = rack.smoke("all")
     lines = answer.stdout.splitlines()
@@ -105,7 +119,7 @@ def test_the_table_fits_eighty_columns_and_ends_with_the_totals(rack: Rack) -> N
 def test_one_host_of_many_shows_the_table_of_one(rack: Rack) -> None:
     answer = rack.smoke("check", "swappiness", "--limit", "kafka-a02")
 
-    assert "\nkafka-a02: 3 checks, 3 findings: " in answer.stdout
+    assert "\nkafka-a02: 2 checks, 3 findings: " in answer.stdout
     assert " hosts" not in answer.stdout
 
 
@@ -149,3 +163,85 @@ def test_ctrl_c_ends_the_asking_shows_what_came_and_leaves_nothing_running(rack:
     while time.monotonic() < deadline and any(host.running() for host in rack.hosts.values()):
         time.sleep(0.1)
     assert [line for host in rack.hosts.values() for line in host.running()] == []
+
+
+def test_killed_half_way_nothing_is_in_the_store(rack: Rack) -> None:
+    store = rack.folder / "killed"
+    with subprocess.Popen(
+        rack.words("all", "--store", str(store)), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and not any(path.is_file() for path in store.rglob(".*")):
+            time.sleep(0.01)
+        process.kill()
+
+    assert any(path.name.startswith(".") for path in store.rglob("*") if path.is_file()), "it was under way"
+    assert not list(store.rglob("*.jsonl"))
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_ends_within_seconds_though_a_host_is_silent(rack: Rack, times: int) -> None:
+    with socket.create_server((ADDRESS["kafka-a03"], 0)) as silent:
+        inventory = rack.write({"kafka-a03": silent.getsockname()[1]}, "silent.yaml")
+        with subprocess.Popen(
+            rack.words("all", inventory=inventory), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            silent.accept()
+            for _ in range(times):
+                process.send_signal(signal.SIGINT)
+                time.sleep(0.05)
+            _, said = process.communicate(timeout=20)
+
+    assert process.returncode in ((3,) if times == 1 else (3, 130, -signal.SIGINT))
+    assert "Traceback" not in said
+
+
+def test_the_progress_on_a_terminal_is_one_line_that_goes_away(rack: Rack) -> None:
+    words = rack.words("check", "swappiness")
+    answer = subprocess.run(
+        ["script", "-qec", shlex.join(words), "/dev/null"], capture_output=True, timeout=60, check=False,
+        env={**os.environ, "TERM": "xterm"},
+    )  # fmt: skip
+
+    before_table = answer.stdout.decode().partition("prod-a")[0]
+    assert before_table.count("\n") == 0
+    assert before_table.endswith("\r\x1b[K")
+
+
+def test_the_examples_of_the_documents_run_on_real_hosts(rack: Rack, tmp_path: pathlib.Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/pytest.md").read_text(), re.DOTALL)
+    (tmp_path / "test_site.py").write_text(example)
+    own = [] if any(entry.name == "smoke" for entry in metadata.entry_points(group="pytest11")) else [
+        "-p", "smoketests.plugin"]  # fmt: skip
+    access = ["--smoke-known-hosts", str(rack.known_hosts), "--smoke-identity", str(rack.key), "--smoke-ssh-config",
+              "/dev/null"]  # fmt: skip
+    answer = subprocess.run(
+        [sys.executable, "-m", "pytest", *own, "-p", "no:cacheprovider", "-v", "-m", "not smoke", "--smoke-inventory",
+         str(rack.inventory), "--smoke-checks", "swappiness", *access],
+        cwd=tmp_path, capture_output=True, text=True, timeout=110, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(tmp_path)},
+    )  # fmt: skip
+
+    outcomes = dict(re.findall(r"::(\S+) (PASSED|FAILED)", answer.stdout))
+    swappiness = int(pathlib.Path("/proc/sys/vm/swappiness").read_text())
+    assert len(outcomes) == 7, answer.stdout + answer.stderr
+    assert outcomes["test_the_ensemble_is_odd[prod-a]"] == "PASSED"
+    assert outcomes["test_no_broker_may_swap[kafka-a01]"] == ("PASSED" if swappiness <= 1 else "FAILED")
+    assert f"AssertionError: assert '{platform.node().partition('.')[0]}' == 'kafka-a01'" in answer.stdout
+
+
+def test_a_sites_own_command_is_quoted_bounded_and_ended_there(rack: Rack) -> None:
+    one = rack.hosts["kafka-a01"]
+    host = FarHost(one.host(), [], one.access())
+
+    said = host.run("sh", "-c", 'printf "%s €" "$1"; echo no >&2; exit 7', "-", "a b; $(id)")
+    assert said == (7, "a b; $(id) €", "no\n")
+    assert host.run("sleep", "30", seconds=1).exit_code == 124
+    with pytest.raises(TookTooLong, match="no end"):
+        host.run("yes")
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and one.running():
+        time.sleep(0.05)
+    assert one.running() == []

@@ -12,8 +12,9 @@ import pytest
 
 from agent.state import State
 from agent.status import unknown
-from inventory.model import Host
+from inventory.model import Cluster, Host
 from smoketests import show
+from smoketests.cluster.view import ClusterView
 from smoketests.progress import Progress
 from smoketests.show import many_hosts
 from smoketests.store import Keeping
@@ -115,6 +116,29 @@ def test_a_cluster_is_judged_when_its_last_host_is_heard_and_its_reports_are_let
 
     assert "reach" in seen.checks
     assert not seen._heard and not seen._windows
+
+
+def test_a_slow_zookeeper_holds_up_its_own_cluster_and_only_at_the_end() -> None:
+    answers: dict[str, ClusterView | None] = {"prod-a": None, "prod-b": ClusterView(Cluster("prod-b"), {})}
+    waited: list[str] = []
+
+    def outside(cluster: Cluster, wait: bool) -> ClusterView | None:
+        if wait:
+            waited.append(cluster.name)
+            return ClusterView(cluster, {})
+        return answers[cluster.name] and ClusterView(cluster, {})
+
+    hosts = [Host("kafka-a01", cluster="prod-a"), Host("kafka-b01", cluster="prod-b")]
+    clusters = [Cluster(host.cluster, (host,)) for host in hosts]
+    seen = Survey(clusters, hosts, "r1", AT, ["reach"], State("", NOW), outside=outside)
+    for host in hosts:
+        seen.hear(host_report(host, finding()))
+    assert [tally.statuses["ok"] for tally in seen.tallies.values()] == [1, 2]
+
+    seen.end()
+
+    assert waited == ["prod-a"]
+    assert [tally.statuses["ok"] for tally in seen.tallies.values()] == [2, 2]
 
 
 def test_a_host_counts_once_however_often_it_is_heard() -> None:
