@@ -208,7 +208,7 @@ PLANTED: Mapping[str, set[str]] = {
     "shared_fate": {
         "power feed feed-8 power",
         "drawer r05 d0 disk_errors",
-        f"batch {' firmware '.join(BAD_BATCH)} smart of a batch",
+        f"batch {' firmware '.join(BAD_BATCH)} smart",
     },
     "usage_balance": {UNEVEN, FILLING[0]},
     "usage_forecast": {" ".join(FILLING)},

@@ -78,7 +78,8 @@ def _headline(night: Night, words: str, hosts: int) -> str:
 
 
 def _shortened(section: Section) -> Section:
-    return section._replace(lines=section.lines[:LINES_OF_SECTION], more=len(section.lines[LINES_OF_SECTION:]))
+    shown, rest = section.lines[:LINES_OF_SECTION], section.lines[LINES_OF_SECTION:]
+    return section._replace(lines=list(map(_cleaned, shown)), more=len(rest))
 
 
 def _sections(night: Night) -> list[Section]:
@@ -115,6 +116,11 @@ def _changes(tables: dict[str, Rows], change: str) -> list[Line]:
     return [_change(rows) for rows in worst_first]
 
 
+def _cleaned(line: Line) -> Line:
+    """A host's words without control characters, each on one line."""
+    return Line(*("".join(char if char.isprintable() else " " for char in part) for part in line))
+
+
 def _change(rows: Rows) -> Line:
     first = rows[0]
     hosts = sorted({row["host"] for row in rows})
@@ -124,20 +130,20 @@ def _change(rows: Rows) -> Line:
     text = f"{first['reason']} ({len(hosts)} hosts)" if len(hosts) > 1 else first["reason"]
     oldest = max(row["age_days"] for row in rows)
     age = f"{oldest:.0f} d" if oldest >= 1 else ""
-    return Line(first["status"], where, what, _clean(text), first["playbook"] or "", age, first["source"] or "")
+    return Line(first["status"], where, what, text, first["playbook"] or "", age, first["source"] or "")
 
 
 def _shared(row: dict[str, Any]) -> Line:
     units = "disks" if row["kind"] == "batch" else "hosts"
     elsewhere = f"elsewhere on {100 * (row['share_outside'] or 0):.1f} %"
     text = f"{row['check_name']} on {row['faults']} of {row['units']} {units}, {elsewhere}"
-    return Line("critical", f"{row['kind']} {row['name']}", row["check_name"], _clean(text))
+    return Line("critical", f"{row['kind']} {row['name']}", row["check_name"], text)
 
 
 def _silent(row: dict[str, Any]) -> Line:
     last = reports.date_of(row["last_day"]) if row["last_day"] is not None else "never in this window"
     reason = f"; {row['reason']}" if row["reason"] else ""
-    return Line("critical", row["host"], "silent", _clean(f"last report {last}{reason}"), "broker-down")
+    return Line("critical", row["host"], "silent", f"last report {last}{reason}", "broker-down")
 
 
 METRICS = {
@@ -158,14 +164,14 @@ def _trend(row: dict[str, Any]) -> Line:
     what = f"{row['item']} slot {row['slot']} {row['model']}" if row["slot"] else f"{row['item']} {row['model']}"
     level = "critical" if row["days_left"] <= 14 else "warning"
     age = f"{row['days_left']:.0f} d left"
-    return Line(level, row["host"], _clean(what), text, "replace-jbod-disk", age)
+    return Line(level, row["host"], what, text, "replace-jbod-disk", age)
 
 
 def _suspects(rows: Rows) -> list[Line]:
     return [
         Line(
             "warning",
-            _clean(f"{row['model']} {row['firmware']}"),
+            f"{row['model']} {row['firmware']}",
             "failure rate",
             f"{row['rate_percent']:.0f} % a year (95 %: {row['low_percent']:.0f} to {row['high_percent']:.0f}), "
             f"others {row['others_percent']:.1f} %: {row['failures']} of {row['disks']} disks",
@@ -184,7 +190,7 @@ def _slow(rows: Rows) -> list[Line]:
         Line(
             "warning",
             host,
-            _clean(item),
+            item,
             " and ".join(
                 f"{row['operation']}s take {row['await_ms']:.0f} ms, its peers' {row['median_ms']:.0f} ms"
                 for row in sorted(both, key=lambda row: str(row["operation"]))
@@ -201,7 +207,7 @@ def _dimm(row: dict[str, Any]) -> Line:
         f"{row['week_rise']:.0f} corrected errors in 7 days, {row['week_before_rise']:.0f} in the 7 before; "
         f"rising on {row['rising_days']} days"
     )
-    return Line("warning", row["host"], _clean(row["item"]), text, "replace-dimm")
+    return Line("warning", row["host"], row["item"], text, "replace-dimm")
 
 
 def _filling(row: dict[str, Any]) -> Line:
@@ -210,7 +216,7 @@ def _filling(row: dict[str, Any]) -> Line:
         f"full on {reports.date_of(int(row['full_day']))}"
     )
     level = "critical" if row["days_left"] <= 7 else "warning"
-    return Line(level, row["host"], _clean(row["item"]), text, "full-disk", f"{row['days_left']:.0f} d left")
+    return Line(level, row["host"], row["item"], text, "full-disk", f"{row['days_left']:.0f} d left")
 
 
 def _uneven(row: dict[str, Any]) -> Line:
@@ -224,7 +230,7 @@ def _uneven(row: dict[str, Any]) -> Line:
 
 def _flapping(row: dict[str, Any]) -> Line:
     text = f"{row['episodes']} times in 30 days, last on {reports.date_of(row['last_day'])}"
-    return Line("warning", row["host"], _clean(f"{row['check_name']} {row['item']}"), text)
+    return Line("warning", row["host"], f"{row['check_name']} {row['item']}", text)
 
 
 def _clock(row: dict[str, Any]) -> Line:
@@ -252,18 +258,11 @@ def _failing(rows: Rows) -> list[Line]:
 
 def _aside(night: Night) -> list[Line]:
     lines = [
-        Line(
-            "warning", aside.source, f"{aside.lines} lines" if aside.lines else "the whole file", _clean(aside.problem)
-        )
+        Line("warning", aside.source, f"{aside.lines} lines" if aside.lines else "the whole file", aside.problem)
         for aside in night.aside
     ]
     late = [Line("", day, "late", "reports of that day came late and are counted now") for day in night.late]
     return lines + late
-
-
-def _clean(text: str) -> str:
-    """A host's words without control characters, on one line."""
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def fold(hosts: Iterable[str]) -> str:

@@ -16,16 +16,16 @@ LONGEST_BAD_LINE = 2000
 PEERS_FOR_CLOCK = 3
 
 
-def _words(names: tuple[str, ...]) -> str:
+def quoted(names: tuple[str, ...]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-PROBLEMS = _words(schema.PROBLEMS)
-CONTROLLER = _words(schema.CONTROLLER_CHECKS)
+PROBLEMS = quoted(schema.PROBLEMS)
+CONTROLLER = quoted(schema.CONTROLLER_CHECKS)
 
 
 def _severity(column: str) -> str:
-    return f"array_position(array({_words(schema.STATUSES)}), {column})"
+    return f"array_position(array({quoted(schema.STATUSES)}), {column})"
 
 
 FIRST_PROBLEM = schema.STATUSES.index(schema.PROBLEMS[0]) + 1
@@ -93,7 +93,7 @@ SELECT
   left(reason, {LONGEST_REASON}) AS reason,
   playbook,
   CASE WHEN severity >= {FIRST_PROBLEM} THEN unix_seconds(try_to_timestamp(first_seen)) END AS first_seen,
-  CASE WHEN check_name IN ({_words(tuple(facts.FOLLOWED))}) THEN
+  CASE WHEN check_name IN ({quoted(tuple(facts.FOLLOWED))}) THEN
     from_json(facts, '{schema.facts_ddl()}', map('allowNonNumericNumbers', 'false')) END AS f,
   row_number() OVER (
     PARTITION BY date, host_name, check_name, problem, item_name, run_id

@@ -14,6 +14,7 @@ FROM host_days
 """
 
 # Every day that an item was a problem, with the one before it. `fresh`: it was not one at the end of the report before.
+# `since`: the day on which its episode began, or the agent's first sight of it.
 TROUBLES = f"""
 WITH numbered AS (
   SELECT p.*, c.cluster, c.rack,
@@ -27,11 +28,19 @@ WITH numbered AS (
   FROM numbered
 ), judged AS (
   SELECT *, CASE WHEN nth_before = nth - 1 AND bad_before THEN 0 ELSE 1 END AS fresh FROM paired
+), told AS (
+  SELECT *,
+    sum(CASE WHEN fresh = 1 OR NOT first_bad THEN 1 ELSE 0 END) OVER (
+      PARTITION BY host, check_name, item ORDER BY day) AS episode
+  FROM judged
 )
 SELECT *,
-  sum(CASE WHEN fresh = 1 OR NOT first_bad THEN 1 ELSE 0 END) OVER (
-    PARTITION BY host, check_name, item ORDER BY day) AS episode
-FROM judged
+  least(
+    min(day) OVER (PARTITION BY host, check_name, item, episode),
+    min(floor(first_seen / 86400)) OVER (PARTITION BY host, check_name, item, episode)) AS since,
+  lead(day) OVER (PARTITION BY host, check_name, item ORDER BY day) AS next_day,
+  lead(last_bad) OVER (PARTITION BY host, check_name, item ORDER BY day) AS next_bad
+FROM told
 """
 
 # The hosts that a night is about: each that answered in the window, or that the controller asked for in vain today.

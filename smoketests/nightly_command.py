@@ -61,6 +61,27 @@ def nightly(
     _end(done, quiet, demo)
 
 
+@click.command("report")
+@click.argument("what", required=False, default="", metavar="[HOST|CLUSTER]")
+@click.option("--store", "-s", default="results", show_default=True, metavar="DIR")
+@click.option("--days", type=click.IntRange(1, 400), default=30, show_default=True, help="How far back.")
+def report_command(what: str, store: str, days: int) -> None:
+    """Show the last results and the history that the store holds, of one host, one cluster, or all.
+
+    Exit codes are Nagios': by the worst of the last results; 3 when there are none.
+    """
+    from agent.status import EXIT_CODES, worst
+    from smoketests import history
+
+    try:
+        found = history.past(store, what, days)
+    except OSError as error:
+        _fail(f"{store}: {error.strerror}")
+    click.echo(history.text(found, what))
+    last = [days[found.last_day[host]] for host, days in found.worst.items()]
+    sys.exit(EXIT_CODES[worst(last)] if last else CANNOT)
+
+
 def _run(wanted: Any, quiet: bool) -> Any:
     from fleet import compact, files, mail, nightly, session
 

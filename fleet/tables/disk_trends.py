@@ -59,7 +59,7 @@ WITH sums AS (
   FROM long
   WHERE n >= {{days_least}} AND value - least_value >= least_rise
 ), crossing AS (
-  SELECT *, CASE WHEN value >= limit_value THEN 0 ELSE ceil((limit_value - value) / per_day) END AS days_left
+  SELECT *, CASE WHEN value >= limit_value THEN 0 ELSE ceil(round((limit_value - value) / per_day, 6)) END AS days_left
   FROM paced
   WHERE per_day > 0
 )

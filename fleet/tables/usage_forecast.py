@@ -28,7 +28,7 @@ WITH recent AS (
   WHERE n >= {days_least} AND short_n >= 3
     AND 100 * (used_bytes - least_bytes) >= {rise_points_least} * size_bytes
 ), left_over AS (
-  SELECT *, floor((size_bytes - used_bytes) / per_day) AS days_left FROM paced WHERE per_day > 0
+  SELECT *, floor(round((size_bytes - used_bytes) / per_day, 6)) AS days_left FROM paced WHERE per_day > 0
 )
 SELECT l.host, f.cluster, l.item, l.used_bytes, l.size_bytes,
   round(100 * l.used_bytes / l.size_bytes, 1) AS used_percent,

@@ -1,0 +1,328 @@
+"""The tables once more, in plain Python over the parsed report lines: slow, obvious, and nothing shared with fleet/.
+
+`lines` is a list of (day number, seconds of the run's start, run id, record).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+BAD = ("warning", "unknown", "critical")
+RANK = {"skipped": 1, "ok": 2, "warning": 3, "unknown": 4, "critical": 5}
+CONTROLLER = ("reach",)
+
+Record = dict[str, Any]
+
+
+class Oracle:
+    def __init__(self, lines: Iterable[tuple[int, int, str, Record]], night: int) -> None:
+        self.night = night
+        self.headers: dict[tuple[int, str], list[tuple[int, str, Record]]] = defaultdict(list)
+        runs: dict[tuple[int, str, str], dict[tuple[int, str], list[Record]]] = defaultdict(lambda: defaultdict(list))
+        for day, second, run_id, record in lines:
+            if record.get("kind") == "header":
+                self.headers[day, record["host"]].append((second, run_id, record))
+            else:
+                runs[day, record["host"], record["check"]][second, run_id].append(record)
+        self.runs = {key: [by_run[run] for run in sorted(by_run)] for key, by_run in runs.items()}
+        self.last = {key: {r["item"]: r for r in by_run[-1]} for key, by_run in self.runs.items()}
+        self.hosts = sorted({host for _day, host, _check in self.runs} | {host for _day, host in self.headers})
+        self.days = {host: self._days(host, own=False) for host in self.hosts}
+        self.answers = {host: self._days(host, own=True) for host in self.hosts}
+
+    def _days(self, host: str, own: bool) -> list[int]:
+        asked = {day for day, name, check in self.runs if name == host and not (own and check in CONTROLLER)}
+        return sorted(asked | {day for day, name in self.headers if name == host})
+
+    def standing(self, day: int, host: str, check: str, item: str) -> Record | None:
+        record = self.last.get((day, host, check), {}).get(item)
+        return record if record and record["status"] in BAD else None
+
+    def calendar(self, host: str, check: str) -> list[int]:
+        return self.days[host] if check in CONTROLLER else self.answers[host]
+
+    def items(self) -> set[tuple[str, str, str]]:
+        """Everything that was ever a problem."""
+        return {
+            (host, check, record["item"])
+            for (_day, host, check), by_run in self.runs.items()
+            for records in by_run
+            for record in records
+            if record["status"] in BAD
+        }
+
+    def course(self, host: str, check: str, item: str) -> list[tuple[int, list[bool]]]:
+        """For each day with a report: in which of its runs the item was a problem. A day it was not in: [False]."""
+        course = []
+        for day in self.calendar(host, check):
+            records = [r for records in self.runs.get((day, host, check), []) for r in records if r["item"] == item]
+            bad = [record["status"] in BAD for record in records]
+            last_told = bool(self.standing(day, host, check, item))
+            if bad and bad[-1] != last_told:
+                bad.append(last_told)  # the last run of the check does not have the item any more
+            course.append((day, bad or [False]))
+        return course
+
+    def episodes(self, host: str, check: str, item: str) -> list[list[int]]:
+        """The days of each row of runs with a problem; one row may go on over several days."""
+        found: list[list[int]] = []
+        before = False
+        for day, runs in self.course(host, check, item):
+            for bad in runs:
+                if bad and not before:
+                    found.append([])
+                if bad:
+                    found[-1].append(day)
+                before = bad
+        return found
+
+    def flapping(self, least: int, recent: int) -> list[tuple[Any, ...]]:
+        rows = []
+        for host, check, item in self.items():
+            episodes = self.episodes(host, check, item)
+            days = {day for episode in episodes for day in episode}
+            if len(episodes) >= least and max(days) > self.night - recent:
+                rows.append((host, check, item, len(episodes), len(days), max(days)))
+        return sorted(rows)
+
+    def changes(self) -> list[tuple[Any, ...]]:
+        rows = []
+        for host, check, item in self.items():
+            now = self.standing(self.night, host, check, item)
+            earlier = [day for day in self.calendar(host, check) if day < self.night]
+            before = self.standing(earlier[-1], host, check, item) if earlier else None
+            if now:
+                worse = before and RANK[now["status"]] > RANK[before["status"]]
+                change = ("worse" if worse else "ongoing") if before else "new"
+                rows.append((change, host, check, item, now["status"]))
+            elif before:
+                rows.append((self._gone(host, check, item), host, check, item, before["status"]))
+        return sorted(rows)
+
+    def _gone(self, host: str, check: str, item: str) -> str:
+        told = self.last.get((self.night, host, check))
+        if told is None:
+            return "unseen"
+        blind = told.get("-", {}).get("status") == "unknown"
+        return "resolved" if item in told or not blind else "unseen"
+
+    def health(self) -> list[tuple[Any, ...]]:
+        rows = []
+        for host in self.hosts:
+            if not self.answers[host]:
+                continue
+            if self.answers[host][-1] != self.night:
+                rows.append((host, "silent", 0, 0, 0, 0))
+                continue
+            told = [
+                r["status"]
+                for (d, h, _c), last in self.last.items()
+                if (d, h) == (self.night, host)
+                for r in last.values()
+            ]
+            worst = next((status for status in reversed(BAD) if status in told), "ok")
+            rows.append((host, worst, *(told.count(status) for status in ("critical", "unknown", "warning", "ok"))))
+        return rows
+
+    def silent(self) -> list[tuple[str, int]]:
+        return sorted((h, days[-1]) for h, days in self.answers.items() if days and days[-1] != self.night)
+
+    def series(self, check: str) -> dict[tuple[str, str], list[tuple[int, Record]]]:
+        """(host, item) -> (day, the record of that day's last run)."""
+        found: dict[tuple[str, str], list[tuple[int, Record]]] = defaultdict(list)
+        for day, host, name in sorted(self.last):
+            if name == check:
+                for item, record in self.last[day, host, name].items():
+                    if item != "-":
+                        found[host, item].append((day, record))
+        return found
+
+    def disk_trends(self, limits: dict[str, Any], facts: dict[str, str]) -> list[tuple[Any, ...]]:
+        rows = []
+        for (host, item), told in self.series("smart").items():
+            for metric, fact in facts.items():
+                points = [(day, r["facts"][fact]) for day, r in told if r["facts"].get(fact) is not None]
+                if len(points) < limits["days_least"] or points[-1][0] != self.night:
+                    continue
+                value, least = points[-1][1], min(y for _x, y in points)
+                pace = slope(points)
+                if value - least < limits[f"{metric}_rise"] or pace <= 0:
+                    continue
+                limit = limits[f"{metric}_limit"]
+                left = 0 if value >= limit else math.ceil(round((limit - value) / pace, 6))
+                if left <= limits["horizon_days"]:
+                    rows.append((host, item, metric, value, value - least, round(pace, 4), left))
+        return sorted(rows)
+
+    def failure_rates(self) -> dict[tuple[str, str], tuple[int, int, int]]:
+        """model and firmware -> disks, drive days, failures."""
+        found: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+        for told in self.series("smart").values():
+            failed = next((day for day, record in told if record["status"] == "critical"), None)
+            named = [r["facts"] for _day, r in told if r["facts"].get("model")]
+            if not named or failed == told[0][0]:
+                continue
+            count = found[named[-1]["model"], named[-1]["firmware"]]
+            count[0] += 1
+            count[1] += sum(1 for day, _record in told if failed is None or day <= failed)
+            count[2] += failed is not None
+        return {key: (disks, days, failures) for key, (disks, days, failures) in found.items()}
+
+    def dimm_trends(self, week: int, days: int) -> list[tuple[Any, ...]]:
+        rows = []
+        for (host, item), told in self.series("memory_errors").items():
+            counts = [(day, r["facts"]["corrected"]) for day, r in told]
+            steps = zip(counts, counts[1:], strict=False)
+            rises = [(day, count - old if count >= old else count) for (_d, old), (day, count) in steps]
+            recent = [rise for day, rise in rises if day > self.night - 7]
+            before = [rise for day, rise in rises if self.night - 14 < day <= self.night - 7]
+            rising = sum(rise > 0 for rise in recent)
+            if any(count for _day, count in counts) and (sum(recent) >= week or rising >= days):
+                rows.append((host, item, sum(rise for _d, rise in rises), sum(recent), sum(before), rising))
+        return sorted(rows)
+
+    def balance(self) -> dict[str, tuple[float, float, float]]:
+        """host -> least, most, standard deviation of the percent used on its data mounts tonight."""
+        used: dict[str, list[float]] = defaultdict(list)
+        for (host, _item), told in self.series("disk_usage").items():
+            day, record = told[-1]
+            if day == self.night and record["facts"]["data"]:
+                used[host].append(percent(record["facts"]))
+        return {h: (min(u), max(u), statistics.pstdev(u)) for h, u in used.items() if len(u) > 1}
+
+    def forecast(self, limits: dict[str, Any]) -> list[tuple[Any, ...]]:
+        rows = []
+        for (host, item), told in self.series("disk_usage").items():
+            points = [(day, r["facts"]["used_bytes"]) for day, r in told if day > self.night - limits["long_days"]]
+            short = [point for point in points if point[0] > self.night - limits["short_days"]]
+            if len(points) < limits["days_least"] or len(short) < 3 or points[-1][0] != self.night:
+                continue
+            facts = told[-1][1]["facts"]
+            size = facts["used_bytes"] + facts["free_bytes"]
+            pace = min(slope(points), slope(short))
+            rise = facts["used_bytes"] - min(y for _x, y in points)
+            if pace > 0 and 100 * rise >= limits["rise_points_least"] * size:
+                left = math.floor(round(facts["free_bytes"] / pace, 6))
+                if left <= limits["horizon_days"]:
+                    rows.append((host, item, left))
+        return sorted(rows)
+
+    def slow(self, limits: dict[str, Any]) -> list[tuple[Any, ...]]:
+        tonight = [
+            (run[0], host, record)
+            for (day, host, check), by_run in self._timed("disk_latency").items()
+            if day == self.night
+            for run, records in by_run
+            for record in records
+        ]
+        kin = defaultdict(list)
+        for second, host, record in tonight:
+            kin[record["cluster"], record["facts"]["rotational"]].append((second // 3600, host, record))
+        rows = []
+        for told in kin.values():
+            busy = defaultdict(list)
+            for hour, _host, record in told:
+                busy[hour].append(record["facts"]["utilisation_percent"])
+            peak = min(busy, key=lambda hour: (-statistics.fmean(busy[hour]), hour))
+            for operation in ("read", "write"):
+                rows += self._outliers([(h, r) for hour, h, r in told if hour == peak], operation, peak, limits)
+        return sorted(rows)
+
+    def _timed(self, check: str) -> dict[tuple[int, str, str], list[tuple[tuple[int, str], list[Record]]]]:
+        return {
+            key: [((records[0]["_second"], records[0]["run_id"]), records) for records in by_run]
+            for key, by_run in self.runs.items()
+            if key[2] == check
+        }
+
+    def _outliers(
+        self, told: list[tuple[str, Record]], operation: str, peak: int, limits: dict[str, Any]
+    ) -> list[tuple[Any, ...]]:
+        disks: dict[tuple[str, str], float] = {}
+        for host, record in told:
+            key = (host, record["item"])
+            disks[key] = max(disks.get(key, 0.0), record["facts"][f"{operation[0]}_await_ms"])
+        middle = statistics.median(disks.values())
+        mad = statistics.median(abs(value - middle) for value in disks.values())
+        rows = []
+        for (host, item), value in disks.items():
+            score = 0.6745 * (value - middle) / max(mad, 0.05 * middle, 0.1)
+            far = score >= limits["score_least"] and value >= limits["factor_least"] * middle
+            if len(disks) >= limits["peers_least"] and far and value - middle >= limits["slower_ms_least"]:
+                rows.append((host, item, peak, operation, round(value, 2)))
+        return rows
+
+    def clocks(self, limits: dict[str, Any]) -> list[tuple[Any, ...]]:
+        by_run: dict[str, dict[str, float]] = defaultdict(dict)
+        latest: dict[str, str] = {}
+        for (day, host), told in self.headers.items():
+            for second, run_id, record in sorted(told, key=lambda one: one[:2]):
+                if day == self.night:
+                    by_run[run_id][host] = record["clock"] - (day * 86400 + second)
+                    latest[host] = run_id
+        rows = []
+        for host, run_id in latest.items():
+            peers = by_run[run_id]
+            skew = peers[host] - statistics.median(peers.values()) if len(peers) >= 3 else 0.0
+            offset = (
+                self.last.get((self.night, host, "clock"), {}).get("time", {}).get("facts", {}).get("offset_ms", 0.0)
+            )
+            if abs(skew) >= limits["skew_s_least"] or abs(offset) >= limits["offset_ms_least"]:
+                rows.append(host)
+        return sorted(rows)
+
+    def shared(self, limits: dict[str, Any], hardware: Iterable[str]) -> set[tuple[str, str, str, int]]:
+        members: dict[tuple[str, str], set[str]] = defaultdict(set)
+        faults: dict[str, set[str]] = defaultdict(set)
+        fleet = [host for host in self.hosts if self.answers[host]]
+        for host in fleet:
+            day = self.answers[host][-1]
+            record = self.headers[day, host][-1][2]
+            members["drawer", f"{record['rack']} {record['drawer']}"].add(host)
+            members["rack", record["rack"]].add(host)
+            members["power feed", record["power_feed"]].add(host)
+            if day != self.night:
+                faults["silent"].add(host)
+        for host, check, item in self.items():
+            if check in hardware and self.standing(self.night, host, check, item):
+                faults[check].add(host)
+        return self._blame(members, faults, ("drawer", "rack", "power feed"), limits)
+
+    def _blame(
+        self, members: dict[tuple[str, str], set[str]], faults: dict[str, set[str]], kinds: Any, limits: dict[str, Any]
+    ) -> set[tuple[str, str, str, int]]:
+        blamed: dict[tuple[str, str, str], int] = defaultdict(int)
+        for check, units in faults.items():
+            suspects = []
+            for (kind, name), group in members.items():
+                everybody = set().union(*(g for (k, _n), g in members.items() if k == kind))
+                inside, outside = len(units & group), len(units & everybody - group)
+                if inside < limits["faults_least"] or everybody == group:
+                    continue
+                chance = (inside + outside) * len(group) / len(everybody)
+                enough = chance + limits["deviations"] * math.sqrt(chance) + limits["margin"]
+                share, elsewhere = inside / len(group), outside / (len(everybody) - len(group))
+                whole = share >= limits["whole_share"] and elsewhere <= limits["whole_elsewhere"]
+                many = inside >= enough or (whole and inside >= limits["whole_least"])
+                if share >= limits["factor_least"] * elsewhere and many:
+                    suspects.append((-share, -inside, kinds.index(kind), kind, name))
+            for unit in units:
+                mine = sorted(s for s in suspects if unit in members[s[3], s[4]])
+                if mine:
+                    blamed[mine[0][3], mine[0][4], check] += 1
+        return {(*key, count) for key, count in blamed.items() if count >= limits["faults_least"]}
+
+
+def slope(points: list[tuple[int, float]]) -> float:
+    """Least squares."""
+    xs, ys = zip(*points, strict=True)
+    mean_x, mean_y = statistics.fmean(xs), statistics.fmean(ys)
+    return sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x) ** 2 for x in xs)
+
+
+def percent(facts: Record) -> float:
+    return 100 * facts["used_bytes"] / (facts["used_bytes"] + facts["free_bytes"])

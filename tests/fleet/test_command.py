@@ -1,0 +1,213 @@
+"""smoke nightly and smoke report as typed: what is printed, and the exit codes."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fleet import nightly, session
+from smoketests import nightly_command
+from smoketests.nightly_command import report_command
+from tests.fleet.conftest import need_spark, quick_settings
+from tests.fleet.history import NIGHT, header, host, line, write_run
+
+BEFORE = "2026-11-18"
+
+
+def fill(store: Path) -> Path:
+    for date, status in ((BEFORE, "warning"), (NIGHT, "critical")):
+        bad = line(host("a01"), "mounts", "/d1", status, reason="create fails with EROFS\x1b[2J")
+        write_run(store, date, [header(host("a01")), bad, line(host("b01", cluster="prod-b"), "raid")], zipped=True)
+    return store
+
+
+def smoke(command: Any, *arguments: str) -> Result:
+    return CliRunner().invoke(command, arguments)
+
+
+def test_a_hosts_report_shows_what_stands_and_its_history(tmp_path: Path) -> None:
+    done = smoke(report_command, "a01", "--store", str(fill(tmp_path)))
+
+    assert done.exit_code == 2
+    assert "CRITICAL a01  mounts /d1" in done.output
+    assert "create fails with EROFS [2J  > tune-os" in done.output
+    assert f"|{' ' * 28}wC|" in done.output
+
+
+def test_a_clusters_report_leaves_the_others_out(tmp_path: Path) -> None:
+    done = smoke(report_command, "prod-b", "--store", str(fill(tmp_path)))
+
+    assert (done.exit_code, "a01" in done.output) == (0, False)
+    assert f"1 host, last reports {NIGHT}: 0 problems" in done.output
+
+
+def test_all_hosts_are_reported_when_none_is_named(tmp_path: Path) -> None:
+    done = smoke(report_command, "--store", str(fill(tmp_path)))
+
+    assert f"2 hosts, last reports {NIGHT}: 1 problems" in done.output
+
+
+def test_a_host_without_a_report_is_unknown(tmp_path: Path) -> None:
+    done = smoke(report_command, "nobody", "--store", str(fill(tmp_path)))
+
+    assert (done.exit_code, done.output) == (3, "no report of nobody in these 30 days\n")
+
+
+def test_no_store_is_said(tmp_path: Path) -> None:
+    done = smoke(report_command, "--store", str(tmp_path / "none"))
+
+    assert done.exit_code == 3
+    assert "No such file" in done.output
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
+    fill(tmp_path)
+    (tmp_path / f"date={NIGHT}" / "040000-cut.jsonl.gz").write_bytes(b"\x1f\x8b\x08")
+    write_run(tmp_path, NIGHT, ["rubbish"], "050000", "x")
+
+    done = smoke(report_command, "--store", str(tmp_path))
+
+    assert done.exit_code == 2
+    assert "040000-cut.jsonl.gz: " in done.output
+    assert "050000-x.jsonl: 1 lines, the first: line 1: not JSON" in done.output
+
+
+def test_report_needs_no_spark(tmp_path: Path) -> None:
+    script = (
+        "import sys\nfrom smoketests.nightly_command import report_command\n"
+        "try: report_command(sys.argv[1:])\n"
+        "finally: print('heavy:', sorted(set(sys.modules) & {'pyspark', 'matplotlib', 'numpy', 'fleet'}))"
+    )
+    command = [sys.executable, "-c", script, "--store", str(fill(tmp_path))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.stdout.endswith("heavy: []\n")
+
+
+def test_a_date_that_is_none_is_wrong_usage() -> None:
+    need_spark()
+
+    assert smoke(nightly_command.nightly, "--date", "yesterday").exit_code == 2
+
+
+def test_a_store_without_reports_says_so(tmp_path: Path) -> None:
+    need_spark()
+
+    done = smoke(nightly_command.nightly, "--store", str(tmp_path), "--date", NIGHT)
+
+    assert done.exit_code == 3
+    assert f"has no reports of the 30 days up to {NIGHT}" in done.output
+
+
+def test_mail_settings_that_cannot_work_are_said_before_anything_is_done(tmp_path: Path) -> None:
+    need_spark()
+    (tmp_path / "mail.yaml").write_text("host: h\n")
+
+    done = smoke(nightly_command.nightly, "-s", str(fill(tmp_path)), "-d", NIGHT, "--mail", str(tmp_path / "mail.yaml"))
+
+    assert done.exit_code == 3
+    assert "mail.yaml: to is missing" in done.output
+    assert not (tmp_path / "_fleet").exists()
+
+
+def test_the_extra_is_fetched_when_it_is_missing_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(
+        subprocess, "run", lambda command, **_given: asked.append(command) or subprocess.CompletedProcess(command, 1)
+    )
+
+    done = smoke(nightly_command.nightly, "--date", NIGHT)
+
+    assert done.exit_code == 3
+    assert asked[0][:4] == [sys.executable, "-m", "pip", "install"]
+    assert any(name.startswith("pyspark") for name in asked[0])
+    assert "could not be fetched; is a package index within reach? By hand: " in done.output
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_night_that_cannot_be_mailed_is_kept_and_the_exit_code_says_so(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import contextlib
+
+    monkeypatch.setattr(session, "session", lambda _wanted: contextlib.nullcontext(spark))
+    store, out = fill(tmp_path / "store"), tmp_path / "out"
+    mail = tmp_path / "mail.yaml"
+    said = {"host": "127.0.0.1", "port": 1, "security": "none", "sender": "a@b", "to": "c@d", "tries": 1}
+    mail.write_text(json.dumps(said))
+    arguments = ["-s", str(store), "-d", NIGHT, "--mail", str(mail), "--out", str(out), "--print"]
+
+    done = smoke(nightly_command.nightly, *arguments)
+
+    assert done.exit_code == 1
+    assert "the mail could not be sent: 127.0.0.1:1: " in done.output
+    assert f"[smoke] {NIGHT}: 1 critical of 2 hosts\n" in done.output
+    kept = store / "_fleet" / "summary" / f"date={NIGHT}"
+    assert sorted(path.name for path in kept.iterdir()) == ["index.html", "summary.txt"]
+    assert sorted(path.name for path in out.iterdir()) == ["health.png", "index.html", "summary.txt"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_what_is_older_than_wanted_is_deleted_and_nothing_else(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import contextlib
+
+    monkeypatch.setattr(session, "session", lambda _wanted: contextlib.nullcontext(spark))
+    store = fill(tmp_path / "store")
+    for date in ("2026-11-10", "2026-11-17"):
+        write_run(store, date, [header(host("a01")), line(host("a01"), "raid")])
+    (store / "date=2026-11-09").symlink_to(tmp_path)
+    (store / "notes").mkdir()
+
+    nightly.run(nightly.Wanted(str(store), NIGHT, keep_days=3))
+
+    assert sorted(path.name for path in store.iterdir()) == [
+        "_fleet",
+        "date=2026-11-09",
+        "date=2026-11-17",
+        f"date={BEFORE}",
+        f"date={NIGHT}",
+        "notes",
+    ]
+    assert sorted(path.stem for path in (store / "_fleet" / "manifest").iterdir()) == ["2026-11-17", BEFORE, NIGHT]
+    assert {path.name for path in (store / "_fleet" / "flat").rglob("date=*")} == {
+        "date=2026-11-17",
+        f"date={BEFORE}",
+        f"date={NIGHT}",
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_session_that_starts_a_second_time_uses_the_class_archive_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_spark()
+    script = (
+        "import sys; from fleet import session\n"
+        "wanted = session.Wanted('local[1]', sys.argv[1])\n"
+        "with session.session(wanted) as spark:\n"
+        "    spark.range(3).count()\n"
+        "    jvm = spark.sparkContext._jvm\n"
+        "    beans = jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()\n"
+        "    print([flag for flag in beans if 'Archive' in flag])\n"
+    )
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    command = [sys.executable, "-c", script, quick_settings(tmp_path)]
+
+    said = [subprocess.run(command, capture_output=True, text=True, timeout=140, check=True).stdout for _ in range(2)]
+
+    (archive,) = (tmp_path / "fleet-smoke").iterdir()
+    assert "ArchiveClassesAtExit" in said[0]
+    assert f"-XX:SharedArchiveFile={archive}" in said[1]

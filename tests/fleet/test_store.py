@@ -1,0 +1,261 @@
+"""What a store may hold: bad lines, cut files, late reports, runs of one check, hosts that lie. None of it is fatal."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleet import compact, digest, nightly, reports
+from fleet.files import LocalFiles
+from fleet.night import Night
+from tests.fleet.history import NIGHT, header, host, line, write_run
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+BEFORE = "2026-11-18"
+
+
+def night(spark: Any, store: Path, date: str = NIGHT) -> Night:
+    return nightly.judge(spark, LocalFiles(str(store)), date)
+
+
+def changes(judged: Night) -> set[tuple[str, str, str, str]]:
+    return {(row["change"], row["host"], row["check_name"], row["item"]) for row in judged.tables["changes"]}
+
+
+def healthy(name: str = "a01", run_id: str = "r") -> list[str]:
+    return [header(host(name, run_id)), line(host(name, run_id), "raid"), line(host(name, run_id), "power", "PS1")]
+
+
+BAD = {
+    "no json": "not JSON",
+    '{"schema":1,"run_id":"r"': "not JSON",
+    '{"schema":2}': "not a record of schema 1",
+    "[1,2]": "not JSON",
+    "null": "not",
+    "{}": "not a record of schema 1",
+    "[" * 5000: "not JSON",
+    '{"schema":1,"kind":"header"}': "header without host or run",
+    line(host("a01"), "raid").replace('"status":"ok"', '"status":"fine"'): "no such status",
+    line(host("a01"), "raid").replace('"facts":{}', '"facts":[]'): "facts is no object",
+    line(host("a01"), "raid").replace('"facts":{}', '"facts":null'): "field facts is missing",
+    line(host("a01"), "raid").replace('"duration_ms":3', '"duration_ms":"x"'): "not JSON, or a field",
+    line(host("a01"), "raid").replace('"host":"a01",', ""): "field host is missing",
+}
+
+
+def test_bad_lines_are_counted_kept_aside_and_named_and_the_rest_is_used(spark: Any, tmp_path: Path) -> None:
+    good = [*healthy(), line(host("a01"), "mounts", "/d1", "critical"), "", "   "]
+    write_run(tmp_path, NIGHT, [*BAD, *good, "\x00\xff\x1b[31m"])
+
+    judged = night(spark, tmp_path)
+
+    assert changes(judged) == {("new", "a01", "mounts", "/d1")}
+    assert sum(aside.lines for aside in judged.aside) == len(BAD) + 1
+    assert {aside.source for aside in judged.aside} == {f"date={NIGHT}/030000-r.jsonl"}
+    (said,) = [section for section in digest.digest(judged).sections if section.name == "aside"]
+    assert {told for told in BAD.values() if not any(told in row.text for row in said.lines)} == set()
+    kept = list((tmp_path / "_fleet" / "flat" / "bad_lines").rglob("*.json"))
+    lines = [json.loads(text) for path in kept for text in path.read_text().splitlines()]
+    assert len(lines) == len(BAD) + 1
+    assert "no json" in {row["line"] for row in lines}
+
+
+def test_a_cut_gzip_is_set_aside_whole_and_taken_when_it_is_whole(spark: Any, tmp_path: Path) -> None:
+    write_run(tmp_path, NIGHT, healthy("a01"))
+    lines = [line(host("a02", "s"), "mounts", f"/d{number}", "critical") for number in range(500)]
+    path = write_run(tmp_path, NIGHT, [header(host("a02", "s")), *lines], "040000", "s", zipped=True)
+    whole = Path(path).read_bytes()
+    Path(path).write_bytes(whole[: len(whole) // 2])
+
+    cut = night(spark, tmp_path)
+    Path(path).write_bytes(whole)
+    mended = night(spark, tmp_path)
+
+    assert [(aside.source, aside.lines) for aside in cut.aside] == [(f"date={NIGHT}/040000-s.jsonl.gz", 0)]
+    assert len(cut.tables["changes"]) == 0  # none of its findings, not half of them
+    assert mended.aside == []
+    assert len(mended.tables["changes"]) == 500
+
+
+@pytest.mark.parametrize("junk", [b"", b"\x1f\x8b", b"not gzip at all", gzip.compress(b"x\n") + b"behind it"])
+def test_other_broken_gzip_is_named_too(spark: Any, tmp_path: Path, junk: bytes) -> None:
+    write_run(tmp_path, NIGHT, healthy())
+    (tmp_path / f"date={NIGHT}" / "050000-j.jsonl.gz").write_bytes(junk)
+
+    judged = night(spark, tmp_path)
+
+    assert [aside.source for aside in judged.aside] == ([f"date={NIGHT}/050000-j.jsonl.gz"] if junk else [])
+    assert len(judged.tables["host_health"]) == 1
+
+
+def test_a_report_twice_in_the_store_counts_once(spark: Any, tmp_path: Path) -> None:
+    lines = [*healthy(), line(host("a01"), "mounts", "/d1", "critical")]
+    write_run(tmp_path, NIGHT, lines)
+    write_run(tmp_path, NIGHT, lines, zipped=True)
+
+    judged = night(spark, tmp_path)
+
+    (row,) = judged.tables["host_health"]
+    assert (row["criticals"], row["oks"]) == (1, 2)
+
+
+def test_the_same_night_twice_gives_the_same_tables(spark: Any, tmp_path: Path) -> None:
+    write_run(tmp_path, BEFORE, [*healthy("a01"), line(host("a01"), "mounts", "/d1", "critical")])
+    write_run(tmp_path, NIGHT, [*healthy("a01"), line(host("a01"), "mounts", "/d1", "ok")])
+
+    first, again = night(spark, tmp_path), night(spark, tmp_path)
+
+    assert first == again
+    assert changes(first) == {("resolved", "a01", "mounts", "/d1")}
+    assert len(os.listdir(tmp_path / "_fleet" / "tables" / f"date={NIGHT}")) == 1
+
+
+def test_what_was_compacted_is_not_read_again(spark: Any, tmp_path: Path) -> None:
+    write_run(tmp_path, BEFORE, healthy())
+    write_run(tmp_path, NIGHT, healthy())
+    night(spark, tmp_path)
+
+    assert compact.outdated(LocalFiles(str(tmp_path)), [BEFORE, NIGHT]) == []
+
+
+def test_a_late_report_is_taken_in_the_next_night(spark: Any, tmp_path: Path) -> None:
+    write_run(tmp_path, BEFORE, healthy("a01"))
+    write_run(tmp_path, NIGHT, [*healthy("a01"), *healthy("a02"), line(host("a02"), "mounts", "/d1", "critical")])
+    assert changes(night(spark, tmp_path, BEFORE)) == set()
+
+    write_run(
+        tmp_path,
+        BEFORE,
+        [header(host("a02", "late")), line(host("a02", "late"), "mounts", "/d1", "critical")],
+        run_id="late",
+    )
+    judged = night(spark, tmp_path)
+
+    assert judged.late == [BEFORE]
+    assert changes(judged) == {("ongoing", "a02", "mounts", "/d1")}  # without the late report it would be new
+
+
+def test_a_run_of_one_check_does_not_resolve_the_others(spark: Any, tmp_path: Path) -> None:
+    everything = [*healthy(), line(host("a01"), "mounts", "/d1", "critical")]
+    write_run(tmp_path, NIGHT, everything)
+    write_run(tmp_path, NIGHT, [header(host("a01", "s")), line(host("a01", "s"), "raid")], "120000", "s")
+
+    assert changes(night(spark, tmp_path)) == {("new", "a01", "mounts", "/d1")}
+
+
+def test_what_is_gone_is_resolved_only_when_the_check_could_look(spark: Any, tmp_path: Path) -> None:
+    bad = [line(host(name), "mounts", "/d1", "critical") for name in ("mended", "blind", "unasked", "silent")]
+    write_run(tmp_path, BEFORE, [header(host(name)) for name in ("mended", "blind", "unasked", "silent")] + bad)
+    write_run(
+        tmp_path,
+        NIGHT,
+        [
+            line(host("mended"), "mounts", "/d1"),
+            line(host("blind"), "mounts", "-", "unknown"),
+            line(host("unasked"), "raid"),
+        ],
+    )
+
+    assert changes(night(spark, tmp_path)) == {
+        ("resolved", "mended", "mounts", "/d1"),
+        ("unseen", "blind", "mounts", "/d1"),
+        ("new", "blind", "mounts", "-"),
+        ("unseen", "unasked", "mounts", "/d1"),
+        ("unseen", "silent", "mounts", "/d1"),
+    }
+
+
+def test_a_host_that_only_the_controller_speaks_of_is_silent(spark: Any, tmp_path: Path) -> None:
+    write_run(tmp_path, BEFORE, [*healthy("a01"), *healthy("a02")])
+    reach = line(host("a02"), "reach", "ssh", "critical", reason="no answer within 5 s")
+    write_run(tmp_path, NIGHT, [*healthy("a01"), reach])
+
+    judged = night(spark, tmp_path)
+
+    assert [(row["host"], row["silent_days"], row["reason"]) for row in judged.tables["silent_hosts"]] == [
+        ("a02", 1, "no answer within 5 s")
+    ]
+    assert digest.digest(judged).subject == f"[smoke] {NIGHT}: 1 critical, 1 silent of 2 hosts"
+
+
+def test_a_day_without_any_report_says_so(spark: Any, tmp_path: Path) -> None:
+    write_run(tmp_path, BEFORE, [*healthy("a01"), *healthy("a02")])
+
+    judged = night(spark, tmp_path)
+
+    said = digest.digest(judged)
+    assert said.subject == f"[smoke] {NIGHT}: 2 silent of 2 hosts"
+    assert said.headline.startswith(f"No report at all came in on {NIGHT}.")
+
+
+def test_a_file_that_is_still_being_written_is_overlooked(spark: Any, tmp_path: Path) -> None:
+    write_run(tmp_path, NIGHT, healthy())
+    (tmp_path / f"date={NIGHT}" / ".050000-j.jsonl.77").write_text("half a li")
+    (tmp_path / "date=soon").mkdir()
+    (tmp_path / f"date={NIGHT}" / "notes.txt").write_text("hello")
+
+    judged = night(spark, tmp_path)
+
+    assert judged.aside == []
+    assert judged.sources == 1
+
+
+def test_hostile_words_stay_in_their_own_row(spark: Any, tmp_path: Path) -> None:
+    evil = host("x'; DROP TABLE fleet; --", cluster="<script>alert(1)</script>", rack="../../etc")
+    lines = [
+        header(evil, clock="NaN", drawer=["d"]),
+        line(evil, "mounts", "\x1b[2J" + "i" * 5000, "critical", reason="r" * 9000),
+    ]
+    lines.append(
+        line(evil, "smart", "S1", facts={"model": {"a": 1}, "reallocated_sectors": "many", "wear_percent": 1e400})
+    )
+    write_run(tmp_path, NIGHT, [*healthy("a01"), *lines])
+
+    judged = night(spark, tmp_path)
+
+    (row,) = judged.tables["changes"]
+    assert (row["host"], len(row["item"]), len(row["reason"])) == ("x'; DROP TABLE fleet; --", 200, 500)
+    assert "\x1b" not in digest.text(digest.digest(judged))
+    assert "[2Jiii" in digest.text(digest.digest(judged))
+    assert {row["host"] for row in judged.tables["host_health"]} == {"a01", "x'; DROP TABLE fleet; --"}
+
+
+def test_a_store_without_reports_is_no_night(tmp_path: Path) -> None:
+    with pytest.raises(nightly.NoReports, match="has no reports of the 30 days up to 2026-11-19"):
+        nightly.run(nightly.Wanted(str(tmp_path), NIGHT))
+
+
+def test_left_overs_of_killed_runs_are_swept(spark: Any, tmp_path: Path) -> None:
+    write_run(tmp_path, NIGHT, healthy())
+    night(spark, tmp_path)
+    left = tmp_path / "_fleet" / "flat" / "states" / "run=dead" / "date=2026-11-01"
+    left.mkdir(parents=True)
+    (left / "part-0.parquet").write_text("half")
+
+    judged = night(spark, tmp_path)
+
+    assert not left.parent.exists()
+    assert len(judged.tables["host_health"]) == 1
+
+
+def test_rows_that_do_not_come_back_stop_the_night_before_its_manifest(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run(tmp_path, NIGHT, healthy())
+    files = LocalFiles(str(tmp_path))
+    monkeypatch.setattr(compact._Batch, "_paths", lambda *_given: [])
+
+    with pytest.raises(compact.Incomplete, match="rows were written and 0 read back"):
+        nightly.judge(spark, files, NIGHT)
+
+    assert compact.manifest(files, NIGHT) is None
+
+
+def test_dates_are_days_since_1970() -> None:
+    assert reports.date_of(reports.number_of(NIGHT)) == NIGHT
+    assert reports.number_of("1970-01-02") == 1

@@ -1,0 +1,259 @@
+"""Every table of random small histories, equal to what plain Python makes of the same lines."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleet import facts, nightly, reports, tables
+from fleet.files import LocalFiles
+from fleet.night import Night
+from fleet.schema import HARDWARE_CHECKS
+from tests.fleet.history import NIGHT, header, host, line, write_run
+from tests.fleet.oracle import Oracle
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+DAY = reports.number_of(NIGHT)
+HOSTS = [f"h{number:02d}" for number in range(24)]
+SIZE = 10**12
+
+
+class Made:
+    """A random history, as lines for the oracle and as files for Spark."""
+
+    def __init__(self, seed: int, store: Path) -> None:
+        self.chance = random.Random(seed)
+        self.lines: list[tuple[int, int, str, dict[str, Any]]] = []
+        self.bad: dict[tuple[str, str, str], str] = {}
+        self.paces = {name: self.chance.choice((0, 0, 3, 40)) for name in HOSTS}
+        self.boots: dict[str, int] = {}
+        for back in range(13, -1, -1):
+            for hour in (3, 15) if self.chance.random() < 0.4 or back == 0 else (3,):
+                self._run(store, back, hour)
+
+    def _run(self, store: Path, back: int, hour: int) -> None:
+        run_id = f"r{back}x{hour}"
+        texts: list[str] = []
+        for number, name in enumerate(HOSTS):
+            dead_rack = number < 8 and back == 0
+            if (self.chance.random() < 0.08 and back) or dead_rack:
+                continue
+            said = host(name, run_id, cluster=f"c{number % 2}", rack=f"r{number // 8}")
+            drift = 400.0 if name == "h10" and back < 2 else 0.0
+            clock = (DAY - back) * 86400 + hour * 3600 + self.chance.randrange(5) + drift
+            texts.append(header(said, clock=clock, drawer=f"d{number // 4 % 2}", power_feed=f"f{number % 3}"))
+            asked = ("mounts",) if self.chance.random() < 0.1 else None
+            texts += [
+                line(said, *finding) for finding in self._findings(name, back) if not asked or finding[0] in asked
+            ]
+        write_run(store, reports.date_of(DAY - back), texts, f"{hour:02d}0000", run_id)
+        for text in texts:
+            self.lines.append((DAY - back, hour * 3600, run_id, {**json.loads(text), "_second": hour * 3600}))
+
+    def _status(self, name: str, check: str, item: str) -> str:
+        """Mostly as it was before."""
+        key = (name, check, item)
+        if self.chance.random() < 0.12:
+            self.bad[key] = self.chance.choice(("ok", "ok", "skipped", "warning", "critical", "unknown"))
+        return self.bad.get(key, "ok")
+
+    def _findings(self, name: str, back: int) -> list[tuple[str, str, str, dict[str, Any]]]:
+        age, pace, number = 13 - back, self.paces[name], HOSTS.index(name)
+        found: list[tuple[str, str, str, dict[str, Any]]] = []
+        if self.chance.random() < 0.05:
+            found.append(("mounts", "-", "unknown", {}))
+        else:
+            found += [("mounts", f"/d{n}", self._status(name, "mounts", f"/d{n}"), {}) for n in range(3)]
+        feed_lost = number % 3 == 1 and back < 2
+        found.append(("power", "PS1", "warning" if feed_lost else "ok", {}))
+        for n in range(2):
+            smart = {
+                "model": f"M{n}",
+                "firmware": "F",
+                "reallocated_sectors": 5 + pace * age * n,
+                "wear_percent": 70 + age // 2,
+            }
+            item = f"{name}S{n}"
+            found.append(
+                ("smart", item, "critical" if n and back == number - 4 else self._status(name, "smart", item), smart)
+            )
+            used = int(SIZE * (0.3 + 0.4 * n * (number % 2) + 0.0005 * pace * age))
+            found.append(("disk_usage", f"/d{n}", "ok", {"data": True, "used_bytes": used, "free_bytes": SIZE - used}))
+            slow = 6 if name == "h13" and n else 1
+            found.append(("disk_latency", f"sd{n}", "ok", self._latency(slow)))
+        found.append(("disk_usage", "/", "ok", {"data": False, "used_bytes": 5, "free_bytes": 5}))
+        count = (
+            0 if self.chance.random() < 0.1 else self.boots.get(name, 0) + (pace if self.chance.random() < 0.4 else 0)
+        )
+        self.boots[name] = count
+        found.append(("memory_errors", "D0", "ok", {"corrected": count, "uncorrected": 0}))
+        found.append(("clock", "time", "ok", {"offset_ms": -700.5 if name == "h11" else 0.25}))
+        return found
+
+    def _latency(self, slow: int) -> dict[str, Any]:
+        wait = {"r_await_ms": 5 + self.chance.random(), "w_await_ms": (8 + self.chance.random()) * slow}
+        return {**wait, "rotational": True, "utilisation_percent": 10 + self.chance.randrange(80)}
+
+
+@pytest.fixture(scope="module", params=(1, 2, 3))
+def both(request: pytest.FixtureRequest, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Night, Oracle]:
+    store = tmp_path_factory.mktemp("history")
+    made = Made(request.param, store)
+    return nightly.judge(spark, LocalFiles(str(store)), NIGHT), Oracle(made.lines, DAY)
+
+
+def rows(night: Night, table: str, *columns: str) -> list[tuple[Any, ...]]:
+    return [tuple(row[column] for column in columns) for row in night.tables[table]]
+
+
+def limits(table: str) -> dict[str, Any]:
+    return tables.load(table).LIMITS
+
+
+def test_changes(both: tuple[Night, Oracle]) -> None:
+    night, oracle = both
+    expected = oracle.changes()
+
+    assert sorted(rows(night, "changes", "change", "host", "check_name", "item", "status")) == expected
+    assert {row[0] for row in expected} >= {"new", "ongoing", "resolved", "unseen"}
+
+
+def test_flapping(both: tuple[Night, Oracle]) -> None:
+    night, oracle = both
+    expected = oracle.flapping(limits("flapping")["episodes_least"], limits("flapping")["recent_days"])
+
+    assert sorted(rows(night, "flapping", "host", "check_name", "item", "episodes", "bad_days", "last_day")) == expected
+
+
+def test_health_of_hosts_and_clusters(both: tuple[Night, Oracle]) -> None:
+    night, oracle = both
+    expected = oracle.health()
+
+    assert rows(night, "host_health", "host", "health", "criticals", "unknowns", "warnings", "oks") == expected
+    for row in night.tables["cluster_health"]:
+        mine = [told for told in expected if f"c{HOSTS.index(told[0]) % 2}" == row["cluster"]]
+        assert row["hosts"] == len(mine)
+        for health in ("critical", "unknown", "warning", "ok", "silent"):
+            assert row[f"{health}_hosts"] == sum(told[1] == health for told in mine)
+
+
+def test_silent_hosts(both: tuple[Night, Oracle]) -> None:
+    night, oracle = both
+
+    assert sorted(rows(night, "silent_hosts", "host", "last_day")) == oracle.silent()
+    assert oracle.silent() != []
+
+
+def test_disk_trends(both: tuple[Night, Oracle]) -> None:
+    night, oracle = both
+    followed = {column: fact for fact, (column, _kind) in facts.FOLLOWED["smart"].items()}
+    metrics = {name: followed[name] for name in ("reallocated", "wear_percent")}
+    expected = oracle.disk_trends(limits("disk_trends"), metrics)
+    found = sorted(rows(night, "disk_trends", "host", "item", "metric", "value", "rise", "per_day", "days_left"))
+
+    assert [row[:5] for row in found] == [row[:5] for row in expected]
+    assert [row[5:] for row in found] == [pytest.approx(row[5:], rel=1e-3) for row in expected]
+    assert {row[2] for row in expected} == {"reallocated", "wear_percent"}
+
+
+def test_failure_rates(both: tuple[Night, Oracle]) -> None:
+    night, oracle = both
+    expected = oracle.failure_rates()
+
+    assert {
+        row[:2]: row[2:] for row in rows(night, "failure_rates", "model", "firmware", "disks", "drive_days", "failures")
+    } == expected
+    for row in night.tables["failure_rates"]:
+        _disks, days, failures = expected[row["model"], row["firmware"]]
+        assert row["rate_percent"] == pytest.approx(100 * 365 * failures / days, abs=0.01)
+
+
+# Exact Poisson limits at 95 % for 0 to 10 events, as in any table of them.
+EXACT = {
+    0: (0, 3.689),
+    1: (0.0253, 5.572),
+    2: (0.242, 7.225),
+    3: (0.619, 8.767),
+    5: (1.623, 11.668),
+    10: (4.795, 18.39),
+}
+
+
+def test_the_bounds_of_a_rate_are_those_of_a_poisson_count(both: tuple[Night, Oracle]) -> None:
+    night, _oracle = both
+    checked = [row for row in night.tables["failure_rates"] if row["failures"] in EXACT]
+    for row in checked:
+        low, high = (36500 * bound / row["drive_days"] for bound in EXACT[row["failures"]])
+        assert row["low_percent"] == pytest.approx(low, rel=0.05, abs=0.02 * row["rate_percent"] + 0.3)
+        assert row["high_percent"] == pytest.approx(high, rel=0.01)
+
+
+def test_dimm_trends(both: tuple[Night, Oracle]) -> None:
+    night, oracle = both
+    expected = oracle.dimm_trends(limits("dimm_trends")["week_rise_least"], limits("dimm_trends")["rising_days_least"])
+
+    assert (
+        sorted(rows(night, "dimm_trends", "host", "item", "rise", "week_rise", "week_before_rise", "rising_days"))
+        == expected
+    )
+    assert expected != []
+
+
+def test_slow_disks(both: tuple[Night, Oracle]) -> None:
+    night, oracle = both
+    expected = oracle.slow(limits("slow_disks"))
+
+    assert sorted(rows(night, "slow_disks", "host", "item", "hour", "operation", "await_ms")) == expected
+
+
+def test_usage_balance(both: tuple[Night, Oracle]) -> None:
+    night, oracle = both
+    least = limits("usage_balance")["range_points_least"]
+    expected = {host: told for host, told in oracle.balance().items() if told[1] - told[0] >= least}
+    found = {row["host"]: row for row in night.tables["usage_balance"] if row["level"] == "host"}
+
+    assert set(found) == set(expected)
+    for name, (low, high, deviation) in expected.items():
+        row = found[name]
+        assert (row["least_percent"], row["most_percent"]) == (
+            pytest.approx(low, abs=0.051),
+            pytest.approx(high, abs=0.051),
+        )
+        assert row["deviation_points"] == pytest.approx(deviation, abs=0.051)
+    assert expected != {}
+
+
+def test_usage_forecast(both: tuple[Night, Oracle]) -> None:
+    night, oracle = both
+
+    assert sorted(rows(night, "usage_forecast", "host", "item", "days_left")) == oracle.forecast(
+        limits("usage_forecast")
+    )
+
+
+def test_clocks(both: tuple[Night, Oracle]) -> None:
+    night, oracle = both
+
+    assert sorted(row["host"] for row in night.tables["clocks"]) == oracle.clocks(limits("clocks"))
+
+
+def test_shared_fate(both: tuple[Night, Oracle]) -> None:
+    night, oracle = both
+    expected = oracle.shared(limits("shared_fate"), HARDWARE_CHECKS)
+    found = {row for row in rows(night, "shared_fate", "kind", "name", "check_name", "faults") if row[0] != "batch"}
+
+    assert found == expected
+    assert ("rack", "r0", "silent") in {row[:3] for row in expected}
+
+
+def test_failing_checks(both: tuple[Night, Oracle]) -> None:
+    night, oracle = both
+    standing = [(h, c, i) for h, c, i in oracle.items() if oracle.standing(DAY, h, c, i)]
+    expected = {check: len({h for h, c, _i in standing if c == check}) for check in {c for _h, c, _i in oracle.items()}}
+
+    assert dict(rows(night, "failing_checks", "check_name", "hosts")) == expected
