@@ -13,7 +13,7 @@ from fleet.schema import STATUSES
 
 WIDTH = 80
 LINES_OF_SECTION = 25
-FOOT = "What to do: smoke playbook show NAME (the name after >). A host's history: smoke report HOST."
+FOOT = "What to do: smoke playbook show NAME, the name after >.\nA host's history: smoke report HOST."
 HEALTHS = ("critical", "unknown", "warning", "silent")
 
 
