@@ -33,6 +33,7 @@ ELSEWHERE = {
     "bundle": "smoketests.bundle_command:bundle",
     "inventory": "smoketests.inventory_commands:inventory",
     "nightly": "smoketests.nightly_command:nightly",
+    "report": "smoketests.nightly_command:report_command",
 }
 
 

@@ -82,3 +82,30 @@ def test_a_table_is_a_question_with_its_limits_and_one_select(name: str) -> None
 
 def test_every_flat_table_says_its_columns() -> None:
     assert set(flat.COLUMNS) == set(flat.TABLES)
+
+
+def test_the_docs_list_every_table_with_its_question() -> None:
+    page = (FLEET.parent / "docs" / "nightly.md").read_text()
+    listed = dict(
+        line.strip("| ").split(" | ", 1) for line in page.splitlines() if line.startswith("| ") and "?" in line
+    )
+
+    asked = {name: " ".join((tables.load(name).__doc__ or "").split()) for name in tables.names()}
+    assert listed == {name: text[: text.index("?") + 1] for name, text in asked.items()}
+
+
+def test_systemd_finds_nothing_wrong_with_the_units(tmp_path: Path) -> None:
+    import shutil
+    import subprocess
+
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("needs systemd-analyze: apt-get install systemd")
+    for name in ("fleet-smoke-nightly.service", "fleet-smoke-nightly.timer"):
+        text = (FLEET.parent / "packaging" / name).read_text()
+        (tmp_path / name).write_text(text.replace("/opt/fleet-smoke/bin/smoke", "/bin/true"))
+    command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / "fleet-smoke-nightly.timer")]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    said = [line for line in done.stderr.splitlines() if "fleet-smoke" in line]
+    assert (done.returncode, said) == (0, [])
