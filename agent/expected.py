@@ -51,6 +51,8 @@ class Expected(NamedTuple):
     roles: Tuple[str, ...] = ()
     layout: str = ""
     rack: str = ""
+    drawer: str = ""
+    power_feed: str = ""
     mounts: Tuple[ExpectedMount, ...] = ()
     disks: Tuple[str, ...] = ()
     interfaces: Tuple[ExpectedInterface, ...] = ()
@@ -101,7 +103,17 @@ def split_password(text: str) -> Tuple[str, str]:
 
 
 _ROWS = {"mounts": ExpectedMount, "interfaces": ExpectedInterface}
-_SCALARS = {"host": str, "cluster": str, "layout": str, "rack": str, "firewall": str, "write_probe": bool, "psus": int}
+_SCALARS = {
+    "host": str,
+    "cluster": str,
+    "layout": str,
+    "rack": str,
+    "drawer": str,
+    "power_feed": str,
+    "firewall": str,
+    "write_probe": bool,
+    "psus": int,
+}
 
 
 def _field(name: str, value: Any) -> Any:

@@ -82,6 +82,8 @@ def header(run: Run, host: Host) -> str:
         "schema": SCHEMA,
         "kind": "header",
         **run._asdict(),
+        "drawer": host.expected.drawer,
+        "power_feed": host.expected.power_feed,
         "agent": __version__,
         "kernel": os.uname().release,
         "boot_id": boot_id,

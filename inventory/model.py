@@ -89,6 +89,8 @@ class Host:
             "roles": list(self.roles),
             "layout": self.layout,
             "rack": self.rack,
+            "drawer": self.drawer,
+            "power_feed": self.power_feed,
             "mounts": [vars(mount) for mount in self.mounts],
             "disks": list(self.disks),
             "interfaces": [vars(interface) for interface in self.interfaces],

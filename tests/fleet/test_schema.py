@@ -109,3 +109,16 @@ def test_systemd_finds_nothing_wrong_with_the_units(tmp_path: Path) -> None:
 
     said = [line for line in done.stderr.splitlines() if "fleet-smoke" in line]
     assert (done.returncode, said) == (0, [])
+
+
+def test_what_is_read_of_a_header_is_written_there() -> None:
+    import json
+
+    from agent.expected import Expected
+    from tests.machine import HandmadeHost
+
+    machine = HandmadeHost(expected=Expected(host="a01", rack="r1", drawer="d2", power_feed="f3"))
+    written = json.loads(report.header(report.about(machine, "r"), machine))
+
+    assert set(schema.HEADER_FIELDS) <= set(written)
+    assert (written["drawer"], written["power_feed"]) == ("d2", "f3")
