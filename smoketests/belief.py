@@ -37,6 +37,7 @@ NAME = re.compile(r"[a-z][a-z0-9_-]{0,59}")
 HEADER_KINDS: Mapping[str, Any] = {
     "schema": int, "kind": str, "agent": str, "kernel": str, "boot_id": str, "clock": (int, float),
     "uptime_s": (int, float), "python": str, "root": bool, "guessed": list, "previous_at": str,
+    "drawer": str, "power_feed": str,
 }  # fmt: skip
 # where the inventory is silent the host may guess
 GUESSABLE = ("role", "layout", "rack")

@@ -36,7 +36,9 @@ def die_while_writing(store: str) -> None:
 def die() -> None:
     from pyspark import SparkContext
 
-    os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process:
+        os.kill(process.pid, signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 
 

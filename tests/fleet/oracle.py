@@ -111,7 +111,7 @@ class Oracle:
         return "resolved" if item in told or not blind else "unseen"
 
     def health(self) -> list[tuple[Any, ...]]:
-        rows = []
+        rows: list[tuple[Any, ...]] = []
         for host in self.hosts:
             if not self.answers[host]:
                 continue
@@ -256,7 +256,7 @@ class Oracle:
                 rows.append((host, item, peak, operation, round(value, 2)))
         return rows
 
-    def clocks(self, limits: dict[str, Any]) -> list[tuple[Any, ...]]:
+    def clocks(self, limits: dict[str, Any]) -> list[str]:
         by_run: dict[str, dict[str, float]] = defaultdict(dict)
         latest: dict[str, str] = {}
         for (day, host), told in self.headers.items():
@@ -321,8 +321,8 @@ def slope(points: list[tuple[int, float]]) -> float:
     """Least squares."""
     xs, ys = zip(*points, strict=True)
     mean_x, mean_y = statistics.fmean(xs), statistics.fmean(ys)
-    return sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x) ** 2 for x in xs)
+    return float(sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x) ** 2 for x in xs))
 
 
 def percent(facts: Record) -> float:
-    return 100 * facts["used_bytes"] / (facts["used_bytes"] + facts["free_bytes"])
+    return float(100 * facts["used_bytes"] / (facts["used_bytes"] + facts["free_bytes"]))

@@ -120,9 +120,12 @@ def test_mail_settings_that_cannot_work_are_said_before_anything_is_done(tmp_pat
 def test_the_extra_is_fetched_when_it_is_missing_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(
-        subprocess, "run", lambda command, **_given: asked.append(command) or subprocess.CompletedProcess(command, 1)
-    )
+
+    def offline(command: list[str], **_given: Any) -> subprocess.CompletedProcess[str]:
+        asked.append(command)
+        return subprocess.CompletedProcess(command, 1)
+
+    monkeypatch.setattr(subprocess, "run", offline)
 
     done = smoke(nightly_command.nightly, "--date", NIGHT)
 
