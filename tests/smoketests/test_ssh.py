@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import paramiko
 import pytest
+from fabric import Config
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -314,6 +315,16 @@ def test_a_file_that_is_no_key_is_an_error_before_anything_is_asked(tmp_path: pa
 
     with pytest.raises(AccessError, match="cannot be used as a private key"):
         ssh.Access(key_files=(str(tmp_path / "key"),), known_hosts=())
+
+
+def test_connections_of_several_threads_are_not_mixed_up() -> None:
+    """Fabric's own Connection writes its host's name to the Config that all share, and reads it back."""
+    shared = Config(lazy=True, overrides={"load_ssh_configs": False})
+    first = ssh.Verified("kafka-a01", user="root", config=shared)
+    second = ssh.Verified("kafka-a02", user="root", config=shared)
+
+    assert [one.ssh_config["hostname"] for one in (first, second)] == ["kafka-a01", "kafka-a02"]
+    assert "ssh_config" not in shared
 
 
 @pytest.fixture
