@@ -137,6 +137,9 @@ class LiveHost(Host):
         return tcp.connect(targets, deadline_s)
 
     def processes(self) -> List[Process]:
+        return self.once("processes", self._processes)
+
+    def _processes(self) -> List[Process]:
         import psutil
 
         found = []
@@ -179,7 +182,7 @@ class LiveHost(Host):
         return Descriptors(tuple(seen), tuple(hidden))
 
     def disks(self) -> List[Disk]:
-        return devices.disks(self)
+        return self.once("disks", lambda: devices.disks(self))
 
     def interfaces(self) -> List[Interface]:
         return devices.interfaces(self)
