@@ -116,6 +116,8 @@ def _options(wanted: Wanted, log: str, scratch: str) -> dict[str, str]:
     options["spark.driver.extraJavaOptions"] = " ".join(filter(None, java))
     if wanted.master.startswith("local"):
         options.setdefault("spark.local.dir", scratch)
+        # Spark asks for the address of the machine's own name; on a fresh machine that name may have none
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return options
 
 

@@ -49,6 +49,7 @@ def test_the_examples_in_docstrings_are_true(name: str) -> None:
     assert result.failed == 0
 
 
+@pytest.mark.skipif(not shutil.which("git"), reason="git is missing (package git)")
 def test_nothing_needs_the_folder_beside_the_checkout() -> None:
     files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
     listed = [name for name in files.split("\0") if name and (ROOT / name).exists()]
