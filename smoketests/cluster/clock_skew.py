@@ -47,7 +47,7 @@ def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFindi
         verdicts.append(unknown(f"not synchronised, so that their offset means nothing: {some(wild)}"))
     offsets = {name: facts.offset_ms for name, facts in rows.items() if facts.synchronised}
     ours = _outside(view, limits["own_clock_slack_ms"])
-    if len(offsets) < 2 and len(ours) < 2:
+    if len(offsets) < 2 and len(ours) < 2 and not verdicts:
         verdicts.append(unknown(f"{len(offsets)} of {len(view.hosts)} hosts tell their offset, nothing to compare"))
     found = _judge(offsets, "by its own time server", limits) + _judge(ours, "by our clock", limits)
     spread = max(offsets.values()) - min(offsets.values()) if offsets else 0.0

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from agent.status import combine, skipped, unknown, warning
 from inventory.model import Host
 from smoketests.cluster import statistics
-from smoketests.cluster.view import ClusterFinding, ClusterView, some, told, typed
+from smoketests.cluster.view import NO_REPORT, ClusterFinding, ClusterView, some, told, typed
 
 LIMITS = {"min_peers": 3, "memory_tolerance_percent": 3}
 PLAYBOOK = "tune-os"
@@ -88,7 +88,7 @@ def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFindi
 def _of_peers(view: ClusterView, kind: str, hosts: Sequence[Host], limits: Mapping[str, Any]) -> list[ClusterFinding]:
     least = limits["min_peers"]
     silent = [host.name for host in hosts if not _answered(view, host)]
-    verdicts = [unknown(f"cannot tell for {some(silent)}: no report")] if silent else []
+    verdicts = [unknown(f"cannot tell for {some(silent)}: {NO_REPORT}")] if silent else []
     properties = _properties(view, hosts, limits)
     compared = {name: has for name, has in properties.items() if len(has) >= least}
     found = [finding for name, has in sorted(compared.items()) for finding in _differing(name, has)]

@@ -20,7 +20,7 @@ from agent.status import combine, unknown, warning
 from smoketests.cluster import fates
 from smoketests.cluster.fates import DISK_KIND, HOST_KINDS, Part
 from smoketests.cluster.statistics import by_chance
-from smoketests.cluster.view import ClusterFinding, ClusterView, some
+from smoketests.cluster.view import NO_REPORT, ClusterFinding, ClusterView, some
 
 LIMITS = {"together_warning": 3, "chance_percent": 10.0, "times_elsewhere": 2.0}
 READS = {"smart": fates.Drive}
@@ -38,7 +38,7 @@ def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFindi
                 found.setdefault((kind, frozenset(affected & part.members)), []).append((part, chance))
     findings = [_finding(kind, affected, parts) for (kind, affected), parts in found.items()]
     silent = [host.name for host in view.hosts if not fates.answered(view, host)]
-    verdicts = [unknown(f"{some(silent)} told nothing of themselves, a pattern may be missed")] if silent else []
+    verdicts = [unknown(f"cannot tell for {some(silent)}: {NO_REPORT}")] if silent else []
     said = f"{len(hosts)} hosts and {len(drives)} disks: no problems that share a part"
     if findings:
         said = f"{len(findings)} groups of problems share a part"

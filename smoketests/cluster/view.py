@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from smoketests.readers.zookeeper import ZooKeeperFacts
 
 NO_ITEM = "-"
+NO_REPORT = "no report, see reach"
 LONGEST_TEXT = 200
 LONGEST_LIST = 1000
 LARGEST = 1e18
@@ -148,7 +149,7 @@ def _why(view: ClusterView, host: Host, rows: Sequence[Mapping[str, Any]]) -> st
         return "it was not asked"
     if rows:
         return str(rows[0].get("reason", ""))[:120] or "its finding has no facts"
-    return report.reach.reason[:120] if report.reach.status != OK else "its report has no such finding"
+    return NO_REPORT if report.reach.status != OK else "its report has no such finding"
 
 
 def some(names: Sequence[str], most: int = 5) -> str:

@@ -2,6 +2,7 @@
 
 Findings fold when status, check, playbook and sentence are the same to the letter, once each host's own name and each
 finding's own item are taken out of it; and then only hosts of which the very same items are concerned share a row.
+What several questions about a cluster could not tell for one and the same reason is one row as well.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agent.formats.text import printable
-from agent.status import BY_SEVERITY
+from agent.status import BY_SEVERITY, UNKNOWN
 
 DIGITS = re.compile(r"([0-9]+)")
 # stand for the finding's own item and host; no printable text has them
@@ -28,7 +29,8 @@ Finding = Mapping[str, Any]
 class Row(NamedTuple):
     """One line of the table: each of `items` on each of `hosts`. since: when the oldest of them was first seen.
 
-    What is about a cluster as a whole has the cluster's name in place of a host's.
+    What is about a cluster as a whole has the cluster's name in place of a host's. Where several checks share a row,
+    they are its items.
     """
 
     status: str
@@ -126,11 +128,12 @@ def _who(finding: Finding) -> str:
 
 
 def _key(finding: Finding) -> tuple[str, ...]:
-    """What must be the same; the sentence with marks for what may differ."""
+    """What must be the same; the sentence with marks for what may differ. No check where it may be any."""
     words = printable(finding["reason"])
     words = _marked(words, printable(finding["item"]), ITEM)
     words = _marked(words, _who(finding), HOST)
-    return finding["status"], finding["check"], finding["playbook"], words
+    any_check = finding["status"] == UNKNOWN and not finding["host"] and ITEM not in words
+    return finding["status"], "" if any_check else finding["check"], finding["playbook"], words
 
 
 def _marked(words: str, own: str, mark: str) -> str:
@@ -145,20 +148,23 @@ def _marked(words: str, own: str, mark: str) -> str:
 
 def _rows(key: Sequence[str], hosts: Mapping[str, Sequence[Finding]], previous_at: str) -> Iterator[Row]:
     """A row for all hosts of which the same items are concerned."""
-    same: dict[tuple[str, ...], list[str]] = {}
+    same: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for host, found in hosts.items():
+        checks = tuple(sorted({printable(finding["check"]) for finding in found}))
         items = tuple(sorted({printable(finding["item"]) for finding in found}, key=natural))
-        same.setdefault(items, []).append(host)
-    status, check, playbook, words = key
-    for items, names in same.items():
+        same.setdefault((checks, items), []).append(host)
+    status, _check, playbook, words = key
+    for (checks, items), names in same.items():
         of_row = [finding for name in names for finding in hosts[name]]
         seen = [finding["first_seen"] for finding in of_row]
+        one = len(checks) == 1
+        leads = one and items not in ((NO_ITEM,), checks, tuple(names))
         yield Row(
             status,
             tuple(sorted(names, key=natural)),
-            printable(check),
-            items,
-            _sentence(words, items, names, leads=items not in ((NO_ITEM,), (printable(check),), tuple(names))),
+            checks[0] if one else f"{len(checks)} checks",
+            items if one else checks,
+            _sentence(words, items, names, leads) + ("" if one else f" ({', '.join(checks)})"),
             printable(playbook),
             min(seen) if min(seen) < max(finding["at"] for finding in of_row) else "",
             sum(moment > previous_at for moment in seen) if previous_at else 0,

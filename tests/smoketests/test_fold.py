@@ -114,6 +114,21 @@ def test_what_is_said_of_a_cluster_stands_by_its_name() -> None:
     assert row.hosts == ("prod-a",)
 
 
+def test_what_several_questions_about_a_cluster_cannot_tell_for_one_reason_is_one_row() -> None:
+    why = "cannot tell for kafka-a02: it did not answer in 10 s"
+    checks = ("clock_skew", "drift", "slow_disk")
+    silent = [of("", check=check, status="unknown", item=check, reason=why) for check in checks]
+    (row, other) = fold([*silent, of("", check="ports", status="unknown", reason="no broker tells")])
+
+    assert (row.check, row.items, row.findings) == ("3 checks", checks, 3)
+    assert row.sentence == f"{why} (clock_skew, drift, slow_disk)"
+    assert other.check == "ports"
+
+
+def test_problems_of_several_checks_stay_apart_though_the_words_are_the_same() -> None:
+    assert len(fold(of("", check=check, reason="2 differ") for check in ("drift", "ports"))) == 2
+
+
 def test_many_items_are_counted_not_all_named() -> None:
     names = [f"serial-{letter}" for letter in "abcdefghij"]
     (row,) = fold([of("kafka-a01", item=name, reason=f"{name} is worn") for name in names])

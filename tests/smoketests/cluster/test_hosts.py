@@ -80,7 +80,7 @@ def test_balance_says_which_broker_did_not_tell() -> None:
     row = judged(view({1: [usage(40)], 2: [usage(40)]}, silent=[3]), "cluster_disk_balance")["brokers"]
 
     assert row["status"] == "unknown"
-    assert row["reason"] == "cannot tell for kafka-a03: connection refused"
+    assert row["reason"] == "cannot tell for kafka-a03: no report, see reach"
 
 
 def test_what_was_not_asked_is_skipped() -> None:
