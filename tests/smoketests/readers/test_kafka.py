@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 from inventory.model import Cluster
 from smoketests import readers
 from smoketests.cluster.view import ClusterView
-from smoketests.readers import CannotRead, client_properties, kafka
-from smoketests.readers.kafka import Quorum, Voter
+from smoketests.readers import CannotRead, client_properties, kafka, kafka_greeting
 from tests.real import kafka_servers
 from tests.real.namespace import wait_for
 from tests.real.zookeeper import ZooKeeper
@@ -70,6 +69,10 @@ def test_a_real_kraft_broker_is_read_whole(tmp_path: pathlib.Path) -> None:
         assert facts and [(row.id, row.port) for row in facts.brokers] == [(1, server.port)]
         assert facts.quorum and facts.quorum.leader == 1 and [voter.id for voter in facts.quorum.voters] == [1]
         assert [row.min_isr for row in facts.partitions or ()] == [1, 1, 1] and facts.untold == ()
+        assert {row.unclean for row in facts.partitions or ()} == {False} and facts.throttled == ()
+        (kept,) = facts.log_dirs or ()
+        assert kept[:3] == (1, str(tmp_path / "kraft/logs"), "") and kept.replicas == 3
+        assert kept.total_bytes and kept.usable_bytes and facts.version == "3.9" and facts.controller == 1
         assert set(statuses(seen, "partitions").values()) == {"ok"}
         assert set(statuses(seen, "broker_ids").values()) == {"ok"}
         assert statuses(seen, "zk_quorum") == {"controllers": "warning"}, "a quorum of one cannot lose one"
@@ -339,7 +342,7 @@ def test_a_wrong_tls_certificate_is_told_and_no_password_ever(stand_in: Any) -> 
 
 def test_settings_that_cannot_be_are_a_reason() -> None:
     with pytest.raises(CannotRead, match=r"Unrecognized configs|no_such_setting"):
-        kafka._connect(["127.0.0.1:1"], {"no_such_setting": 1})
+        kafka._admin(["127.0.0.1:1"], {"no_such_setting": 1})
 
 
 @pytest.mark.parametrize(
@@ -351,39 +354,9 @@ def test_settings_that_cannot_be_are_a_reason() -> None:
     ],
 )
 def test_reasons_for_a_person(error: str, words: str) -> None:
-    said = kafka._words(Exception(error), {"sasl_plain_password": "geheim"})
+    said = kafka_greeting.reason(Exception(error), {"sasl_plain_password": "geheim"})
 
     assert words in said and "geheim" not in said
-
-
-def quorum(leader: int, **voters: int) -> dict[str, Any]:
-    rows = [{"replica_id": int(name[1:]), "last_caught_up_timestamp": at} for name, at in voters.items()]
-    return {"topics": [{"partitions": [{"leader_id": leader, "current_voters": rows}]}]}
-
-
-def test_how_far_the_voters_are_behind() -> None:
-    assert kafka._quorum(quorum(1, v1=10_000, v2=9_500, v3=-1)) == Quorum(
-        1, (Voter(1, 0), Voter(2, 500), Voter(3, kafka.NEVER))
-    )
-    assert kafka._quorum(quorum(1, v1=-1, v2=-1)) == Quorum(1, (Voter(1, None), Voter(2, None)))
-
-
-@pytest.mark.parametrize(("what", "told"), [("reassignments", 0), ("topics", 1)])
-def test_what_an_old_broker_cannot_have_is_not_missing(what: str, told: int) -> None:
-    from kafka.errors import IncompatibleBrokerVersion
-
-    def ask() -> None:
-        raise IncompatibleBrokerVersion("ListPartitionReassignments needs 2.4")
-
-    untold: list[str] = []
-
-    assert kafka._asked(what, ask, untold) is None and len(untold) == told
-
-
-def test_a_quorum_that_is_described_oddly_is_untold() -> None:
-    untold: list[str] = []
-
-    assert kafka._odd_is_untold({"topics": []}, untold) is None and "oddly" in untold[0]
 
 
 @given(st.binary(max_size=40))
@@ -392,6 +365,6 @@ def test_rubbish_is_never_taken_for_kafka(words: bytes) -> None:
     with ours, theirs:
         theirs.sendall(words)
         theirs.shutdown(socket.SHUT_WR)
-        said = kafka._greet(ours)
+        said = kafka_greeting.greeting(ours)
 
-    assert bool(said) is (words[4:8] != kafka.HELLO[8:12])
+    assert bool(said) is (words[4:8] != kafka_greeting.HELLO[8:12])

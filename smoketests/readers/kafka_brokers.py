@@ -1,0 +1,87 @@
+"""What each broker alone can tell: its log dirs, and whether its replication is throttled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from smoketests.readers import CannotRead
+from smoketests.readers.kafka_facts import LogDir, Partition
+
+RATES = (
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+)
+ALWAYS_THERE = "log.retention.hours"
+LONGEST_PATH = 4096
+
+
+class Told(NamedTuple):
+    """sizes: (topic, partition) -> bytes."""
+
+    log_dirs: tuple[LogDir, ...]
+    sizes: Mapping[tuple[str, int], int]
+    throttled: bool
+
+
+def ask(admin: Any, broker: int, topics: Mapping[str, Sequence[int]]) -> Told:
+    """Its log dirs with these partitions of them, and its throttles. CannotRead if it tells only a part."""
+    (answer,) = admin.describe_log_dirs(topic_partitions=topics, brokers=[broker])
+    rows = answer["log_dirs"]
+    if not rows:
+        raise CannotRead("it names none; does it let us DESCRIBE the cluster?")
+    sizes: dict[tuple[str, int], int] = {}
+    return Told(tuple(log_dir(broker, row, sizes) for row in rows), sizes, _throttled(admin, broker))
+
+
+def log_dir(broker: int, row: Mapping[str, Any], sizes: dict[tuple[str, int], int]) -> LogDir:
+    """One row of the answer; the sizes of its replicas are added to `sizes`, the larger one where two dirs have it."""
+    said = list(_replicas(row))
+    for topic, number, size in said:
+        sizes[topic, number] = max(size, sizes.get((topic, number), 0))
+    path = str(row["log_dir"])[:LONGEST_PATH]
+    total, usable = _bytes(row.get("total_bytes")), _bytes(row.get("usable_bytes"))
+    held = sum(size for _topic, _number, size in said)
+    return LogDir(broker, path, _error(row["error_code"]), total, usable, held, len(said))
+
+
+def _replicas(row: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
+    for topic in row["topics"]:
+        for part in topic["partitions"]:
+            yield str(topic["name"]), int(part["partition_index"]), max(int(part["partition_size"]), 0)
+
+
+def _error(code: int) -> str:
+    from kafka.errors import for_code
+
+    return str(getattr(for_code(code), "message", "") or f"error {code}") if code else ""
+
+
+def _bytes(value: Any) -> int | None:
+    return value if isinstance(value, int) and value >= 0 else None
+
+
+def _throttled(admin: Any, broker: int) -> bool:
+    from kafka.admin import ConfigResource
+
+    asked = ConfigResource("broker", str(broker), configs=dict.fromkeys((*RATES, ALWAYS_THERE)))
+    said = admin.describe_configs([asked], config_filter="all")["broker"][str(broker)]
+    if ALWAYS_THERE not in said:
+        raise CannotRead("it does not tell its settings; does it let us DESCRIBE_CONFIGS of the cluster?")
+    return any(_is_limited(said.get(rate)) for rate in RATES)
+
+
+def _is_limited(setting: Mapping[str, Any] | None) -> bool:
+    """Kafka's default is the largest number there is, and means no limit."""
+    value = str((setting or {}).get("value") or "")
+    return value.isdigit() and int(value) < 2**63 - 1
+
+
+def held_by(partitions: Iterable[Partition]) -> dict[int, dict[str, list[int]]]:
+    """What each broker is asked of: topic -> the partitions that it has replicas of."""
+    found: dict[int, dict[str, list[int]]] = {}
+    for row in partitions:
+        for broker in {*row.replicas, *row.adding}:
+            found.setdefault(broker, {}).setdefault(row.topic, []).append(row.number)
+    return found

@@ -1,0 +1,84 @@
+"""What a Kafka cluster says of itself, typed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from smoketests.readers.zookeeper import Registered
+
+
+class Partition(NamedTuple):
+    """leader: -1 for none. min_isr, unclean, size_bytes: None where not told.
+
+    adding, removing: replicas that a reassignment under way brings and takes. offline: replicas on a dead broker or in
+    a failed log dir. unclean: unclean.leader.election.enable. size_bytes: of the largest replica.
+    """
+
+    topic: str
+    number: int
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    min_isr: int | None = None
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    offline: tuple[int, ...] = ()
+    unclean: bool | None = None
+    size_bytes: int | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.number}"
+
+
+NEVER = -1
+
+
+class Voter(NamedTuple):
+    """A KRaft controller. behind_ms: since it last had all that the leader has, NEVER, or None where not told."""
+
+    id: int
+    behind_ms: int | None
+
+
+class Quorum(NamedTuple):
+    """leader: -1 for none."""
+
+    leader: int
+    voters: tuple[Voter, ...]
+
+
+class LogDir(NamedTuple):
+    """One log dir of one broker. error: Kafka's name for what is wrong with it, empty if nothing is.
+
+    total_bytes, usable_bytes: of its file system; None where the broker is older than 3.3, or the dir has failed.
+    replicas_bytes, replicas: what Kafka keeps there.
+    """
+
+    broker: int
+    path: str
+    error: str
+    total_bytes: int | None
+    usable_bytes: int | None
+    replicas_bytes: int
+    replicas: int
+
+
+class KafkaFacts(NamedTuple):
+    """partitions: None where they could not be read. quorum: None in a cluster that uses ZooKeeper.
+
+    controller: the active one; of a KRaft cluster, the leader of its quorum. untold: what could not be read, a
+    sentence each. log_dirs: None if no broker told; a broker that did not is in untold. throttled: the topics and
+    brokers whose replication is throttled ("topic orders", "broker 1"); None if that could not be read. version: of
+    the broker that was asked first.
+    """
+
+    cluster_id: str
+    controller: int | None
+    brokers: tuple[Registered, ...]
+    partitions: tuple[Partition, ...] | None
+    quorum: Quorum | None
+    untold: tuple[str, ...] = ()
+    log_dirs: tuple[LogDir, ...] | None = None
+    throttled: tuple[str, ...] | None = None
+    version: str = ""

@@ -1,0 +1,108 @@
+"""Questions to one cluster, at the same time and before one clock runs out; what has no answer is told."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from smoketests.cluster.view import some
+from smoketests.readers import CannotRead, NotYet, begin
+
+# A broker that died is in the metadata for a while, and kafka-python asks any: the next try goes to another one.
+TRIES = 4
+BROKERS_AT_ONCE = 16
+MOST_UNTOLD = 20
+# how kafka-python says that this broker does not know the question
+TOO_OLD = ("IncompatibleBrokerVersion", "UnsupportedVersionError")
+
+
+class Questions:
+    """ask them; `untold` says, a sentence each, what had no answer after `seconds`."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._until = time.monotonic() + seconds
+        self.untold: list[str] = []
+
+    def begin(self, what: str, ask: Callable[[], Any], optional: bool = False) -> Callable[[], Any]:
+        """Ask; what is returned waits for the answer, None if there was none. optional: an old broker may lack it."""
+        wait = begin(lambda: self._tried(ask))
+
+        def answer() -> Any:
+            try:
+                return wait(self._left())
+            except NotYet:
+                self.tell(f"{what} cannot be read: no answer in {self._seconds:.0f} s")
+            except Exception as error:  # whatever is odd about one answer never hides the others
+                if not (optional and type(error).__name__ in TOO_OLD):
+                    self.tell(f"{what} cannot be read: {words(error)}")
+            return None
+
+        return answer
+
+    def begin_each(
+        self, what: str, brokers: Sequence[int], ask: Callable[[int], Any]
+    ) -> Callable[[], Mapping[int, Any]]:
+        """Ask each of these brokers, once; the answers of those that answered."""
+        waiting = deque(brokers)
+        said: dict[int, Any] = {}
+        whys = dict.fromkeys(brokers, f"no answer in {self._seconds:.0f} s")
+
+        def work() -> None:
+            with contextlib.suppress(IndexError):  # nobody is waiting any more
+                while self._left():
+                    _put(waiting.popleft(), ask, said, whys)
+
+        waits = [begin(work) for _ in range(min(BROKERS_AT_ONCE, len(brokers)))]
+
+        def answers() -> Mapping[int, Any]:
+            for wait in waits:
+                with contextlib.suppress(NotYet):  # whom it could not ask is told by name
+                    wait(self._left())
+            heard = dict(said)
+            self._tell_each(what, {broker: whys[broker] for broker in brokers if broker not in heard})
+            return heard
+
+        return answers
+
+    def tell(self, sentence: str) -> None:
+        """Add what could not be read."""
+        if len(self.untold) < MOST_UNTOLD:
+            self.untold.append(sentence[:300])
+
+    def _left(self) -> float:
+        return max(self._until - time.monotonic(), 0.0)
+
+    def _tried(self, ask: Callable[[], Any]) -> Any:
+        tries = TRIES
+        while True:
+            tries -= 1
+            try:
+                return ask()
+            except Exception as error:
+                retriable = getattr(error, "retriable", isinstance(error, OSError))
+                if not (retriable and tries and self._left()):
+                    raise
+
+    def _tell_each(self, what: str, whys: Mapping[int, str]) -> None:
+        brokers: dict[str, list[str]] = {}
+        for broker, why in sorted(whys.items()):
+            brokers.setdefault(why, []).append(str(broker))
+        for why, names in brokers.items():
+            of = "brokers" if len(names) > 1 else "broker"
+            self.tell(f"{what} of {of} {some(names)} cannot be read: {why}")
+
+
+def _put(broker: int, ask: Callable[[int], Any], said: dict[int, Any], whys: dict[int, str]) -> None:
+    try:
+        said[broker] = ask(broker)
+    except Exception as error:  # one broker's odd answer never hides the others'
+        whys[broker] = words(error)
+
+
+def words(error: Exception) -> str:
+    """The error for a sentence, of bounded length."""
+    return str(error)[:200] if isinstance(error, CannotRead) else f"{type(error).__name__} {error}"[:200].strip()

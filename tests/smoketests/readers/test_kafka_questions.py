@@ -1,0 +1,165 @@
+"""What is asked of a Kafka that answers: half answers, odd ones and none are told, never taken for well."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from smoketests.readers import CannotRead, kafka, kafka_brokers, kafka_topics
+from smoketests.readers.kafka import Quorum, Voter
+from smoketests.readers.kafka_questions import Questions
+
+
+def quorum(leader: int, **voters: int) -> dict[str, Any]:
+    rows = [{"replica_id": int(name[1:]), "last_caught_up_timestamp": at} for name, at in voters.items()]
+    return {"topics": [{"partitions": [{"leader_id": leader, "current_voters": rows}]}]}
+
+
+def test_how_far_the_voters_are_behind() -> None:
+    assert kafka._quorum(quorum(1, v1=10_000, v2=9_500, v3=-1)) == Quorum(
+        1, (Voter(1, 0), Voter(2, 500), Voter(3, kafka.NEVER))
+    )
+    assert kafka._quorum(quorum(1, v1=-1, v2=-1)) == Quorum(1, (Voter(1, None), Voter(2, None)))
+
+
+def asked(ask: Any, optional: bool = False, seconds: float = 20.0) -> tuple[Any, list[str]]:
+    """What a question gives, and what is then untold."""
+    questions = Questions(seconds)
+    return questions.begin("the quorum", ask, optional)(), questions.untold
+
+
+@pytest.mark.parametrize(("optional", "told"), [(True, 0), (False, 1)])
+def test_what_an_old_broker_cannot_have_is_not_missing(optional: bool, told: int) -> None:
+    from kafka.errors import IncompatibleBrokerVersion
+
+    def ask() -> None:
+        raise IncompatibleBrokerVersion("ListPartitionReassignments needs 2.4")
+
+    answer, untold = asked(ask, optional)
+
+    assert answer is None and len(untold) == told
+
+
+@pytest.mark.parametrize("optional", [True, False])
+def test_what_a_new_broker_does_not_answer_is_missing_though_an_old_one_may_lack_it(optional: bool) -> None:
+    from kafka.errors import RequestTimedOutError
+
+    def ask() -> None:
+        raise RequestTimedOutError
+
+    _answer, untold = asked(ask, optional)
+
+    assert len(untold) == 1 and untold[0].startswith("the quorum cannot be read: RequestTimedOutError")
+
+
+def test_a_quorum_that_is_described_oddly_is_untold() -> None:
+    answer, untold = asked(lambda: kafka._quorum({"topics": []}), optional=True)
+
+    assert answer is None and untold == ["the quorum cannot be read: IndexError list index out of range"]
+
+
+def test_a_question_without_an_answer_is_untold_when_the_clock_runs_out() -> None:
+    over = threading.Event()
+    answer, untold = asked(over.wait, seconds=0.1)
+    over.set()
+
+    assert answer is None and untold == ["the quorum cannot be read: no answer in 0 s"]
+
+
+def test_a_broker_that_hangs_or_fails_never_hides_what_the_others_say() -> None:
+    over = threading.Event()
+
+    def ask(broker: int) -> int:
+        if broker == 2:
+            over.wait()
+        if broker in (3, 4):
+            raise CannotRead("it names none")
+        return broker * 10
+
+    questions = Questions(1.0)
+    said = questions.begin_each("log dirs", range(1, 40), ask)()
+    over.set()
+
+    assert said == {broker: broker * 10 for broker in range(1, 40) if broker not in (2, 3, 4)}
+    assert questions.untold == [
+        "log dirs of broker 2 cannot be read: no answer in 1 s",
+        "log dirs of brokers 3, 4 cannot be read: it names none",
+    ]
+
+
+def test_untold_is_bounded_however_much_is_missing() -> None:
+    questions = Questions(1)
+    for number in range(100):
+        questions.tell(f"topic {number}" * 200)
+
+    assert len(questions.untold) == 20 and max(map(len, questions.untold)) == 300
+
+
+def topic_said(name: str, *numbers: int, error: int = 0) -> dict[str, Any]:
+    rows = [{"partition_index": number, "leader_id": 1, "replica_nodes": [1, 2], "isr_nodes": [1],
+             "offline_replicas": [2]} for number in numbers]  # fmt: skip
+    return {"name": name, "error_code": error, "partitions": rows}
+
+
+@pytest.mark.parametrize(
+    ("topic", "sentence"),
+    [
+        (topic_said("t", error=29), "topic t cannot be read (error 29)"),
+        (topic_said("t"), "topic t cannot be read (it has no partitions)"),
+        (topic_said("t", 0, 2), "topic t cannot be read (only 2 of its partitions are told)"),
+    ],
+)
+def test_half_a_topic_is_told(topic: dict[str, Any], sentence: str) -> None:
+    untold: list[str] = []
+    rows = list(kafka_topics.partitions([topic, topic_said("u", 1, 0)], {}, {}, untold.append))
+
+    assert untold == [sentence] and len(rows) == 2 + len(topic["partitions"])
+    assert rows[-1].offline == (2,) and rows[-1].unclean is None and rows[-1].min_isr is None
+
+
+def test_a_log_dir_that_failed_and_one_of_an_old_broker() -> None:
+    sizes: dict[tuple[str, int], int] = {("t", 0): 7}
+    failed = kafka_brokers.log_dir(3, {"error_code": 56, "log_dir": "/d1", "topics": []}, sizes)
+    parts = [{"partition_index": 0, "partition_size": 5}, {"partition_index": 1, "partition_size": 9}]
+    old = {"error_code": 0, "log_dir": "/d2", "topics": [{"name": "t", "partitions": parts}], "total_bytes": -1}
+
+    assert failed == kafka.LogDir(3, "/d1", "KAFKA_STORAGE_ERROR", None, None, 0, 0)
+    assert kafka_brokers.log_dir(3, old, sizes) == kafka.LogDir(3, "/d2", "", None, None, 14, 2)
+    assert sizes == {("t", 0): 7, ("t", 1): 9}, "the larger replica counts"
+
+
+class Admin:
+    """A stand-in for kafka-python's admin client with the answers of one broker."""
+
+    def __init__(self, log_dirs: list[dict[str, Any]], **settings: str | None) -> None:
+        self._log_dirs = log_dirs
+        self._settings = {name.replace("_", "."): {"value": value} for name, value in settings.items()}
+
+    def describe_log_dirs(self, topic_partitions: Any, brokers: list[int]) -> list[dict[str, Any]]:
+        return [{"broker": brokers[0], "log_dirs": self._log_dirs}]
+
+    def describe_configs(self, asked: Any, config_filter: str) -> dict[str, Any]:
+        return {"broker": {asked[0].name: self._settings}}
+
+
+ONE_DIR: list[dict[str, Any]] = [{"error_code": 0, "log_dir": "/d1", "topics": []}]
+RATE = "leader_replication_throttled_rate"
+
+
+@pytest.mark.parametrize(
+    ("settings", "throttled"),
+    [({}, False), ({RATE: str(2**63 - 1)}, False), ({RATE: None}, False), ({RATE: "1000000"}, True)],
+)
+def test_a_limit_is_a_throttle_and_the_largest_number_is_none(settings: dict[str, Any], throttled: bool) -> None:
+    admin = Admin(ONE_DIR, log_retention_hours="168", **settings)
+
+    assert kafka_brokers.ask(admin, 1, {}).throttled is throttled
+
+
+def test_a_broker_that_may_not_be_asked_is_not_one_without_faults() -> None:
+    with pytest.raises(CannotRead, match="it names none; does it let us DESCRIBE the cluster"):
+        kafka_brokers.ask(Admin([], log_retention_hours="168"), 1, {})
+    with pytest.raises(CannotRead, match="does it let us DESCRIBE_CONFIGS"):
+        kafka_brokers.ask(Admin(ONE_DIR), 1, {})
