@@ -25,23 +25,26 @@ SECRETS = ("password", "passwd", "secret", "token")
 
 
 @functools.cache
-def _schema() -> Mapping[str, Any]:
-    loaded: Mapping[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+def _schema(file: pathlib.Path = FILE) -> Mapping[str, Any]:
+    loaded: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return loaded
 
 
 @functools.cache
-def _validator() -> Any:
+def _validator(file: pathlib.Path) -> Any:
     import jsonschema
 
-    return jsonschema.Draft202012Validator(_schema())
+    return jsonschema.Draft202012Validator(_schema(file))
 
 
-def check(root: Node) -> list[Problem]:
-    """Everything that the schema finds wrong; it is taken out of the tree, so that the rest can be judged."""
+def check(root: Node, file: pathlib.Path = FILE) -> list[Problem]:
+    """Everything that the schema finds wrong; it is taken out of the tree, so that the rest can be judged.
+
+    file: another JSON Schema than that of inventories.
+    """
     problems: list[Problem] = []
     wrong: list[tuple[Any, ...]] = []
-    for error in _validator().iter_errors(root.to_plain()):
+    for error in _validator(file).iter_errors(root.to_plain()):
         for place, words, path in _told(error, root):
             problems.append(Problem(place, words))
             wrong.append(path)
@@ -87,12 +90,15 @@ def _words(error: Any) -> str:
         return f"{_shown(value)} is none of {_alternatives(asked)}{_near(value, asked)}"
     if error.validator == "not":
         return said if asked == {} else f"{_shown(value)} is not {said}"
+    if error.validator == "required":
+        return f"{next(name for name in asked if name not in value)} is missing"
     simple = {
         "pattern": f"{_shown(value)} is not {said}",
         "minimum": f"{value} is less than {asked}",
         "maximum": f"{value} is more than {asked}",
         "maxLength": f"longer than {asked} characters",
         "minLength": f"{_shown(value)} is too short to be {said}",
+        "oneOf": f"not {said}",
         "maxItems": f"more than {asked} entries",
         "maxProperties": f"more than {asked} entries",
     }

@@ -33,6 +33,7 @@ ELSEWHERE = {
     "bundle": "smoketests.bundle_command:bundle",
     "inventory": "smoketests.inventory_commands:inventory",
     "nightly": "smoketests.nightly_command:nightly",
+    "playbook": "playbooks.command:playbook",
     "report": "smoketests.nightly_command:report_command",
 }
 

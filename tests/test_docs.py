@@ -16,8 +16,8 @@ import pytest
 from smoketests.cli import smoke
 
 ROOT = pathlib.Path(__file__).parent.parent
-MODULES = [".".join(path.relative_to(ROOT).with_suffix("").parts) for name in ("agent", "smoketests") for path in
-           (ROOT / name).rglob("*.py") if ">>> " in path.read_text()]  # fmt: skip
+MODULES = [".".join(path.relative_to(ROOT).with_suffix("").parts) for name in ("agent", "playbooks", "smoketests")
+           for path in (ROOT / name).rglob("*.py") if ">>> " in path.read_text()]  # fmt: skip
 
 
 def test_the_readmes_list_of_checks_is_the_list_of_checks() -> None:

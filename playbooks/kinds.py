@@ -1,0 +1,125 @@
+"""The kinds of facts that a playbook can name, their fields, and what a value of each field may be.
+
+Every value comes from a machine, and a machine's words are hostile until they are checked: nothing that does not fit
+here is ever put into a command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+Value = str | int | tuple[str, ...]
+
+# what a value of each type may be, and how to say so
+TYPES: Mapping[str, tuple[str, str]] = {
+    "serial": (r"[A-Za-z0-9._:/+-]{1,40}(?: [A-Za-z0-9._:/+-]{1,40}){0,3}", "a serial number"),
+    "text": (r"[A-Za-z0-9._:/+()\[\]=-]+(?: [A-Za-z0-9._:/+()\[\]=-]+){0,9}", "a short plain text"),
+    "device": (r"/dev/[A-Za-z0-9/._-]{1,100}", "a device below /dev"),
+    "path": (r"/[A-Za-z0-9/._@:+,=-]{0,500}", "an absolute path of plain letters"),
+    "uuid": (r"[0-9A-Fa-f]{4,8}(?:[-:][0-9A-Fa-f]{4,12}){1,4}", "a UUID"),
+    "word": (r"[A-Za-z0-9_][A-Za-z0-9._:@+-]{0,99}", "a plain word"),
+    "interface": (r"[A-Za-z0-9][A-Za-z0-9._-]{0,14}", "the name of a network interface"),
+    "unit": (r"[A-Za-z0-9][A-Za-z0-9@._:-]{0,200}\.(?:service|mount|socket|timer)", "a systemd unit"),
+    "options": (r"[A-Za-z0-9][A-Za-z0-9_=,./:@%+-]{0,500}", "mount options"),
+    "address": (r"[A-Za-z0-9\[\].:_/-]{1,120}", "an address"),
+    "number": (r"[0-9]{1,20}", "a number"),
+}
+
+DISK = {"serial": "serial", "device": "device", "size_bytes": "number", "model": "text", "wwn": "word"}
+PLACE = {"slot": "text", "enclosure": "text"}
+
+# kind -> field -> type; [type] is a list, which stands in an argument with commas between
+FIELDS: Mapping[str, Mapping[str, str]] = {
+    "jbod-disk": {**DISK, **PLACE, "partition": "device", "partition_number": "number", "mount": "path",
+                  "uuid": "uuid", "fstype": "word", "options": "options", "log_dir": "path"},
+    "md-disk": {**DISK, **PLACE, "member": "device", "partition": "device", "partition_number": "number",
+                "array": "device", "level": "word", "role": "text", "partner": "device", "partner_serial": "serial",
+                "partner_device": "device"},
+    "hw-raid-disk": {"tool": "word", "controller": "number", "enclosure": "text", "slot": "text", "serial": "serial",
+                     "model": "text", "size_bytes": "number", "virtual_disk": "text", "path": "text",
+                     "state": "text"},
+    "empty-disk": {**DISK, **PLACE, "partition": "device"},
+    "new-uuid": {"uuid": "uuid"},
+    "mount": {"path": "path", "device": "device", "disk": "device", "serial": "serial", "uuid": "uuid",
+              "fstype": "word", "options": "options", "log_dir": "path"},
+    "interface": {"name": "interface", "driver": "word", "driver_version": "text", "pci": "word", "firmware": "text",
+                  "bond": "interface", "rx": "number", "tx": "number", "rx_max": "number", "tx_max": "number"},
+    "broker": {"unit": "unit", "pid": "number", "id": "number", "config": "path", "log_dirs": "[path]",
+               "user": "word", "ports": "[number]"},
+    "zookeeper": {"unit": "unit", "pid": "number", "config": "path", "servers": "[address]", "user": "word",
+                  "ports": "[number]"},
+    "antivirus": {"unit": "unit", "product": "text"},
+    "firewall": {"kind": "word", "unit": "unit"},
+    "time": {"unit": "unit", "daemon": "word"},
+    "array": {"name": "word", "device": "device", "level": "word"},
+    "psu": {"name": "text"},
+    "dimm": {"label": "text"},
+}  # fmt: skip
+
+# known to every playbook without being asked for
+ALWAYS: Mapping[str, Mapping[str, str]] = {
+    "host": {"name": "word", "address": "address", "cluster": "word"},
+    "run": {"id": "word"},
+}
+
+# found only when the first step that uses them is reached
+LATE = ("empty-disk",)
+
+
+class BadFact(ValueError):
+    """A value that a machine gave and that may not be put into a command; the message says which and why."""
+
+
+class Fact(NamedTuple):
+    """One thing on a machine. values: by field; a field that the machine does not tell is missing."""
+
+    kind: str
+    values: Mapping[str, Value]
+
+    def words(self, field: str) -> str:
+        """The value as it stands in an argument, empty where it was not told.
+
+        >>> Fact("broker", {"ports": ("9092", "9093")}).words("ports")
+        '9092,9093'
+        """
+        value = self.values.get(field, "")
+        return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def fields(kind: str) -> Mapping[str, str]:
+    """Field -> type of a kind, or of one that is always known."""
+    return FIELDS.get(kind) or ALWAYS[kind]
+
+
+def fact(kind: str, given: Mapping[str, object]) -> Fact:
+    """A fact of checked values; what is empty is left out. BadFact for a value that does not fit its field.
+
+    >>> fact("new-uuid", {"uuid": "; rm -rf /"})
+    Traceback (most recent call last):
+    playbooks.kinds.BadFact: new-uuid: uuid '; rm -rf /' is not a UUID
+    """
+    values = {name: _checked(kind, name, value) for name, value in given.items() if value not in ("", None, (), [])}
+    return Fact(kind, values)
+
+
+def _checked(kind: str, name: str, value: object) -> Value:
+    wanted = fields(kind)[name]
+    if wanted.startswith("["):
+        parts = value if isinstance(value, (list, tuple)) else [value]
+        return tuple(_one(kind, name, wanted[1:-1], part) for part in parts)
+    word = _one(kind, name, wanted, value)
+    return int(word) if wanted == "number" else word
+
+
+def _one(kind: str, name: str, wanted: str, value: object) -> str:
+    pattern, said = TYPES[wanted]
+    word = str(value)
+    if not re.fullmatch(pattern, word, re.ASCII) or _climbs(wanted, word):
+        raise BadFact(f"{kind}: {name} {word[:80]!a} is not {said}")
+    return word
+
+
+def _climbs(wanted: str, word: str) -> bool:
+    return wanted in ("path", "device") and ".." in word.split("/")

@@ -1,0 +1,141 @@
+"""A playbook as it was written: what it is for, what it needs, and its steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from playbooks import placeholders
+from playbooks.kinds import LATE
+from playbooks.placeholders import Placeholder
+
+STEP_KINDS = ("gate", "wait", "run", "kafka", "check", "confirm")
+COMMAND_S = 60
+EVERY_S = 15
+WAIT_S = 3600
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+CONDITION = re.compile(r"(.*?)\s+(==|!=|not in|in)\s+(.*)", re.DOTALL)
+
+
+class Finding(NamedTuple):
+    """A finding that leads to a playbook. item: a pattern of shell's kind. layout: empty for both."""
+
+    check: str
+    item: str = ""
+    layout: str = ""
+
+
+class Need(NamedTuple):
+    """Something on the machine. of: the other need that it belongs to. late: found when it is first used."""
+
+    kind: str
+    of: str = ""
+    late: bool = False
+
+
+class Condition(NamedTuple):
+    """`left == right`, `!=`, `in` or `not in` a list with commas; both sides may hold placeholders."""
+
+    left: str
+    sign: str
+    right: str
+
+    def holds(self, left: str, right: str) -> bool:
+        """Whether it is so for these values."""
+        if self.sign in ("in", "not in"):
+            return (left in (word.strip() for word in right.split(","))) == (self.sign == "in")
+        return (left == right) == (self.sign == "==")
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.sign} {self.right or repr('')}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step; which fields count depends on `kind`. Times in seconds.
+
+    on: `host` or `controller`. done: exits 0 if nothing is left to do. destroys: the need whose disk is overwritten.
+    words: what a person confirms, or what is waited for. every, deadline: of a wait. minutes: of the gate's lock.
+    """
+
+    kind: str
+    name: str
+    run: tuple[str, ...] = ()
+    on: str = "host"
+    changes: bool = True
+    input: str = ""
+    done: tuple[str, ...] = ()
+    undo: tuple[str, ...] = ()
+    destroys: str = ""
+    seconds: int = COMMAND_S
+    purpose: str = ""
+    after: bool = False
+    minutes: int = 60
+    act: str = ""
+    check: str = ""
+    item: str = ""
+    status: str = "ok"
+    words: str = ""
+    every: int = EVERY_S
+    deadline: int = WAIT_S
+    when: Condition | None = None
+
+    def texts(self) -> Iterator[str]:
+        """Everything in it that may hold placeholders."""
+        yield from (*self.run, *self.done, *self.undo, self.input, self.item, self.words, self.name)
+        if self.when:
+            yield from (self.when.left, self.when.right)
+
+    def uses(self) -> list[Placeholder]:
+        return list(dict.fromkeys(name for text in self.texts() for name in placeholders.names(text)))
+
+
+@dataclass(frozen=True)
+class Playbook:
+    """name: of its file. safe: nothing in it can lose data or take the broker down. sha256: of the file."""
+
+    name: str
+    title: str
+    means: str
+    risk: str
+    steps: tuple[Step, ...]
+    findings: tuple[Finding, ...] = ()
+    needs: Mapping[str, Need] = ()  # type: ignore[assignment]  # always given by the loader
+    safe: bool = False
+    sha256: str = ""
+    path: str = ""
+
+    @property
+    def changes(self) -> bool:
+        """Whether a run changes anything."""
+        return any(step.kind in ("run", "kafka") and step.changes for step in self.steps)
+
+
+def is_late(kind: str) -> bool:
+    return kind in LATE
+
+
+def condition(text: str) -> Condition | None:
+    """The condition that a text spells, or None.
+
+    >>> condition("{disk.fstype} == xfs")
+    Condition(left='{disk.fstype}', sign='==', right='xfs')
+    """
+    found = CONDITION.fullmatch(text.strip())
+    return Condition(_unquoted(found[1]), found[2], _unquoted(found[3])) if found else None
+
+
+def _unquoted(word: str) -> str:
+    return word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"" else word
+
+
+def duration_s(text: str | int) -> int:
+    """12h, 90s, 5m, 2d or a number of seconds; the schema has seen to it that it is one.
+
+    >>> duration_s("12h")
+    43200
+    """
+    word = str(text)
+    return int(word[:-1]) * UNITS[word[-1]] if word[-1] in UNITS else int(word)

@@ -1,0 +1,58 @@
+"""`{disk.serial}` in a playbook's words: found when it is read, filled in with the facts of one machine.
+
+A value goes into one argument and never through a shell. `{{` and `}}` stand for the braces themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+PARTS = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|[^{}]+")
+NAME = re.compile(r"([a-z][a-z0-9_]*)\.([a-z][a-z0-9_]*)")
+
+
+class Placeholder(NamedTuple):
+    """need: the name that the playbook gave it under `needs`. field: of its kind."""
+
+    need: str
+    field: str
+
+    def __str__(self) -> str:
+        return f"{{{self.need}.{self.field}}}"
+
+
+class BadPlaceholder(ValueError):
+    """A brace that is none of ours; the message says how to write it."""
+
+
+def parts(text: str) -> Iterator[str | Placeholder]:
+    """The text and the placeholders in it, in order. BadPlaceholder.
+
+    >>> list(parts("UUID={disk.uuid} {{}}"))
+    ['UUID=', Placeholder(need='disk', field='uuid'), ' ', '{', '}']
+    """
+    for found in PARTS.finditer(text):
+        word = found[0]
+        if word in ("{{", "}}"):
+            yield word[0]
+        elif word in ("{", "}"):
+            raise BadPlaceholder(f"a single {word}; the brace itself is written {word * 2}")
+        elif word.startswith("{"):
+            name = NAME.fullmatch(found[1])
+            if not name:
+                raise BadPlaceholder(f"{word[:60]!a} is not like {{disk.serial}}; a brace itself is written {{{{")
+            yield Placeholder(name[1], name[2])
+        else:
+            yield word
+
+
+def names(text: str) -> list[Placeholder]:
+    """The placeholders of a text."""
+    return [part for part in parts(text) if isinstance(part, Placeholder)]
+
+
+def fill(text: str, value: Callable[[Placeholder], str]) -> str:
+    """The text with each placeholder's value."""
+    return "".join(part if isinstance(part, str) else value(part) for part in parts(text))

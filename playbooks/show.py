@@ -1,0 +1,71 @@
+"""A playbook, and the list of them, as plain text of 80 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from playbooks.model import Playbook, Step
+
+WIDTH = 80
+
+
+def table(playbooks: Sequence[Playbook]) -> str:
+    """One line each: name, title, and the checks that lead there."""
+    width = max((len(playbook.name) for playbook in playbooks), default=0)
+    return "\n".join(f"{playbook.name:<{width}}  {playbook.title}" for playbook in playbooks)
+
+
+def playbook(one: Playbook) -> str:
+    """The whole of it, with placeholders where a plan has facts."""
+    checks = ", ".join(dict.fromkeys(finding.check for finding in one.findings)) or "no check"
+    about = [
+        f"{one.name}: {one.title}",
+        "",
+        *_wrapped("Findings that lead here: " + checks),
+        "",
+        *_wrapped("What it means: " + one.means),
+        "",
+        *_wrapped("At risk meanwhile: " + one.risk),
+        "",
+        *(["Safe: `run --yes` may answer for you.", ""] if one.safe else []),
+        "Steps (? asks first, ! destroys data):",
+    ]
+    return "\n".join([*about, *(line for number, step in enumerate(one.steps, 1) for line in _step(number, step))])
+
+
+def mark(step: Step) -> str:
+    """How dangerous a step is: one letter."""
+    if step.destroys:
+        return "!"
+    asks = step.kind in ("confirm",) or (step.kind in ("run", "kafka") and step.changes)
+    return "?" if asks else " "
+
+
+def _step(number: int, step: Step) -> Iterator[str]:
+    yield f"{number:>3} {mark(step)} {step.name}"
+    if step.when:
+        yield from _wrapped(f"only when {step.when}", 6)
+    yield from _wrapped(what(step), 6)
+
+
+def what(step: Step) -> str:
+    """What a step does, in a line or two."""
+    if step.kind == "gate":
+        return f"gate: {step.purpose}{', after the maintenance' if step.after else ''} must be GO"
+    if step.kind == "kafka":
+        return f"Kafka: {step.act}"
+    if step.kind == "check" or (step.kind == "wait" and step.check):
+        item = f" of {step.item}" if step.item else ""
+        until = f", looked at every {step.every} s for {step.deadline} s at most" if step.kind == "wait" else ""
+        return f"check: {step.check}{item} is {step.status}{until}"
+    if step.kind == "confirm":
+        return f"a person: {step.words}"
+    command = " ".join(word if word and " " not in word else repr(word) for word in step.run)
+    where = " (on the controller)" if step.on == "controller" else ""
+    return f"{'until this succeeds: ' if step.kind == 'wait' else ''}{command}{where}"
+
+
+def _wrapped(text: str, indent: int = 0) -> list[str]:
+    room = " " * indent
+    return textwrap.wrap(" ".join(text.split()), WIDTH, initial_indent=room, subsequent_indent=room)
