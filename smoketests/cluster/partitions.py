@@ -1,12 +1,15 @@
-"""Are all partitions led, fully replicated, and spread evenly over the brokers?
+"""Are all partitions led, fully replicated, and spread evenly over the brokers, and does every log dir work?
 
 Asked of Kafka itself. A partition without a leader can be neither written nor read; one below min.insync.replicas
-refuses writes with acks=all; an under-replicated one has fewer copies than it should.
+refuses writes with acks=all; an under-replicated one has fewer copies than it should. A log dir with an error is a
+disk that its broker has given up: its replicas are gone from that broker until the disk is mended.
 
-Critical: partitions without a leader; partitions below min.insync.replicas.
+Critical: partitions without a leader; partitions below min.insync.replicas; a log dir with an error.
 
-Warning: under-replicated partitions (not those that only a reassignment still fills); one broker leads 50 % more
-partitions than the mean of all; a topic's leaders sit on fewer brokers than they could.
+Warning: under-replicated partitions (not those that only a reassignment still fills); topics that cannot lose a
+replica even when all is well; a replication throttle that was left behind; one broker leads 50 % more partitions than
+the mean of all, or 50 % more data than another; a topic's leaders sit on fewer brokers than they could; more than
+10 % of a broker's partitions are led elsewhere though it could lead them.
 
 Unknown: Kafka could not be asked, or told only a part.
 
@@ -16,23 +19,19 @@ Ok again: as soon as the replicas are back; leaders go home by a preferred leade
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.status import combine, critical, ok, unknown, warning
+from smoketests.cluster import leading
+from smoketests.cluster.leading import broker_name
+from smoketests.cluster.log_dirs import judge as judge_log_dirs
 from smoketests.cluster.view import CannotTell, ClusterFinding, ClusterView, NotAsked, some
-from smoketests.readers.kafka import Partition
+from smoketests.readers.kafka_facts import Partition
 
-LIMITS = {
-    "leader_skew_percent_warning": 50,
-    "leader_skew_min_partitions_per_broker": 10,
-    "topic_skew_percent_warning": 50,
-    "topic_skew_min_excess": 2,
-    "named": 5,
-}
+LIMITS = {**leading.LIMITS, "spare_replicas_min_warning": 1, "named": 5}
 READS: Mapping[str, Any] = {}
 PLAYBOOK = "broker-down"
-REBALANCE = "reboot-broker"
 
 
 def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFinding]:
@@ -49,8 +48,10 @@ def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFindi
         _offline(partitions, names, limits),
         _below_min_isr(partitions, names, limits),
         _under_replicated(partitions, names, limits),
-        _leader_skew(partitions, brokers, names, limits),
-        _topic_skew(partitions, brokers, names, limits),
+        _spare_replicas(partitions, limits),
+        _reassignments(partitions, view.kafka.throttled, names),
+        *leading.judge(partitions, brokers, names, limits),
+        *judge_log_dirs(view, view.kafka.log_dirs, brokers, names),
     ]
     untold = [unknown(reason) for reason in view.kafka.untold]
     return [*found, ClusterFinding("asked", combine(untold, f"{len(partitions)} partitions are known"))]
@@ -65,8 +66,15 @@ def is_below_min_isr(partition: Partition) -> bool:
 
 
 def missing(partition: Partition) -> set[int]:
-    """The replicas that are out of step, without those that a reassignment has only begun to fill."""
-    return set(partition.replicas) - set(partition.isr) - set(partition.adding)
+    """The replicas that are out of step or offline, without those that a reassignment has only begun to fill."""
+    return (set(partition.replicas) - set(partition.isr) - set(partition.adding)) | set(partition.offline)
+
+
+def spare_replicas(partition: Partition) -> int | None:
+    """How many replicas it could lose and still take writes with acks=all, were all well; None where not told."""
+    if partition.min_isr is None:
+        return None
+    return len(set(partition.replicas) - set(partition.adding)) - max(partition.min_isr, 1)
 
 
 def _offline(partitions: Sequence[Partition], names: Mapping[int, str], limits: Mapping[str, Any]) -> ClusterFinding:
@@ -98,89 +106,49 @@ def _under_replicated(
     partitions: Sequence[Partition], names: Mapping[int, str], limits: Mapping[str, Any]
 ) -> ClusterFinding:
     rows = [partition for partition in partitions if missing(partition)]
-    moving = sum(bool(partition.adding) for partition in partitions)
-    facts = {"partitions": len(rows), "reassigning": moving}
+    facts = {"partitions": len(rows), "offline_replicas": sum(len(row.offline) for row in rows)}
     if not rows:
-        said = "no partition is under-replicated" + (f", {moving} are being reassigned" if moving else "")
-        return ClusterFinding("under_replicated", ok(said), facts)
+        return ClusterFinding("under_replicated", ok("no partition is under-replicated"), facts)
     absent = Counter(broker for row in rows for broker in missing(row))
-    who = ", ".join(f"{_broker(broker, names)} {count} times" for broker, count in absent.most_common(4))
+    who = ", ".join(f"{broker_name(broker, names)} {count} times" for broker, count in absent.most_common(4))
     said = f"{_count(rows)} under-replicated: {_listed(rows, limits)}; missing are {who}"
     return ClusterFinding(
         "under_replicated", warning(said, PLAYBOOK), {**facts, "missing": dict(absent.most_common(20))}
     )
 
 
-def leaders(partitions: Iterable[Partition], brokers: Iterable[int]) -> dict[int, int]:
-    """How many partitions each broker leads; a broker without one is there too, and a leader that is not known."""
-    counted = Counter(partition.leader for partition in partitions if partition.leader >= 0)
-    return {broker: counted[broker] for broker in sorted({*brokers, *counted})}
+def _spare_replicas(partitions: Sequence[Partition], limits: Mapping[str, Any]) -> ClusterFinding:
+    """Topics for which every restart of a broker is an outage."""
+    least = limits["spare_replicas_min_warning"]
+    short: dict[str, int] = {}
+    for row in partitions:
+        spare = spare_replicas(row)
+        if spare is not None and spare < least:
+            short[row.topic] = min(spare, short.get(row.topic, spare))
+    facts = {"topics": len(short)}
+    if not short:
+        return ClusterFinding("spare_replicas", ok("every topic can lose a replica and still take writes"), facts)
+    who = some(sorted(short), limits["named"])
+    said = f"{len(short)} topics cannot lose a replica without losing writes (replicas <= min.insync.replicas): {who}"
+    return ClusterFinding("spare_replicas", warning(said), facts)
 
 
-def _leader_skew(
-    partitions: Sequence[Partition], brokers: Sequence[int], names: Mapping[int, str], limits: Mapping[str, Any]
+def _reassignments(
+    partitions: Sequence[Partition], throttled: Sequence[str] | None, names: Mapping[int, str]
 ) -> ClusterFinding:
-    led = leaders(partitions, brokers)
-    preferred = sum(row.leader >= 0 and row.replicas[:1] != (row.leader,) for row in partitions)
-    if len(led) < 2 or not sum(led.values()):
-        return ClusterFinding("leaders", ok("one broker leads, nothing to spread"), {"brokers": len(led)})
-    mean = sum(led.values()) / len(led)
-    most = max(led, key=lambda broker: led[broker])
-    percent = 100 * (led[most] / mean - 1)
-    said = f"{_broker(most, names)} leads {led[most]} partitions, the mean of {len(led)} brokers is {mean:.1f}"
-    facts = {
-        "skew_percent": round(percent),
-        "leaders": led,
-        "not_preferred": preferred,
-        "groups": len(alike(partitions)),
-    }
-    few = mean < limits["leader_skew_min_partitions_per_broker"]
-    if percent >= limits["leader_skew_percent_warning"] and not few:
-        away = f"; {preferred} partitions are not led by their preferred broker" if preferred else ""
-        least = limits["leader_skew_percent_warning"]
-        said = f"{said}: {percent:.0f} % more, should be below {least} %{away}"
-        return ClusterFinding("leaders", warning(said), facts)
-    return ClusterFinding("leaders", ok(said), facts)
-
-
-def _topic_skew(
-    partitions: Sequence[Partition], brokers: Sequence[int], names: Mapping[int, str], limits: Mapping[str, Any]
-) -> ClusterFinding:
-    """Topics whose leaders are less even than their replicas allow; what the count alone forbids is only told."""
-    topics: dict[str, list[Partition]] = {}
-    for partition in partitions:
-        topics.setdefault(partition.topic, []).append(partition)
-    crowded, uneven = [], 0
-    for topic, rows in topics.items():
-        holders = {broker for row in rows for broker in row.replicas}
-        led = leaders(rows, holders & set(brokers))
-        if len(led) < 2:
-            continue
-        fair = -(-len(rows) // len(led))
-        most = max(led, key=lambda broker: led[broker])
-        uneven += len(rows) % len(led) != 0
-        excess = led[most] - fair
-        if excess >= limits["topic_skew_min_excess"] and excess * 100 >= fair * limits["topic_skew_percent_warning"]:
-            crowded.append((excess, f"{topic} ({_broker(most, names)} leads {led[most]} of {len(rows)})"))
-    crowded.sort(reverse=True)
-    facts = {"topics": len(topics), "crowded": len(crowded), "uneven_by_count": uneven}
-    if crowded:
-        said = f"{len(crowded)} topics lean on one broker: {some([words for _excess, words in crowded], 3)}"
-        return ClusterFinding("topic_leaders", warning(said), facts)
-    said = f"{len(topics)} topics are as even as their partitions allow, {uneven} do not divide by their brokers"
-    return ClusterFinding("topic_leaders", ok(said), facts)
-
-
-def alike(partitions: Iterable[Partition]) -> dict[frozenset[int], list[str]]:
-    """Topics by the brokers that lead them: those of one group share their load on the same brokers."""
-    led: dict[str, set[int]] = {}
-    for partition in partitions:
-        if partition.leader >= 0:
-            led.setdefault(partition.topic, set()).add(partition.leader)
-    found: dict[frozenset[int], list[str]] = {}
-    for topic, brokers in sorted(led.items()):
-        found.setdefault(frozenset(brokers), []).append(topic)
-    return found
+    moving = [row for row in partitions if row.adding or row.removing]
+    facts = {"partitions": len(moving), "throttled": list(throttled or ())[:20]}
+    if moving:
+        to = some(
+            [broker_name(broker, names) for broker in sorted({broker for row in moving for broker in row.adding})]
+        )
+        said = f"{_count(moving)} being reassigned" + (f" to {to}" if to else "")
+        return ClusterFinding("reassignments", ok(said), facts)
+    if throttled:
+        said = f"nothing is being reassigned, but replication is still throttled for {some(throttled)}"
+        mend = "replicas that fall behind may never catch up; kafka-reassign-partitions.sh --verify takes it away"
+        return ClusterFinding("reassignments", warning(f"{said}: {mend}"), facts)
+    return ClusterFinding("reassignments", ok("nothing is being reassigned"), facts)
 
 
 def _count(rows: Sequence[Partition]) -> str:
@@ -193,8 +161,4 @@ def _listed(rows: Sequence[Partition], limits: Mapping[str, Any]) -> str:
 
 
 def _on(rows: Sequence[Partition], names: Mapping[int, str]) -> str:
-    return some([_broker(broker, names) for broker in sorted({broker for row in rows for broker in row.replicas})])
-
-
-def _broker(broker: int, names: Mapping[int, str]) -> str:
-    return f"broker {broker} ({names[broker]})" if broker in names else f"broker {broker}"
+    return some([broker_name(broker, names) for broker in sorted({broker for row in rows for broker in row.replicas})])

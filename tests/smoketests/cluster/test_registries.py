@@ -1,4 +1,4 @@
-"""Cluster checks that judge what ZooKeeper and Kafka said: broker_ids, zk_quorum, partitions."""
+"""Cluster checks that judge what ZooKeeper and Kafka said of servers: broker_ids, zk_quorum."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from smoketests.cluster import partitions
 from smoketests.cluster.broker_ids import fits
 from smoketests.readers.kafka import KafkaFacts, Partition, Quorum, Voter
 from smoketests.readers.zookeeper import Member, Registered, ZooKeeperFacts
@@ -294,146 +293,9 @@ def test_the_controllers_of_a_kraft_cluster(quorum: Quorum, status: str) -> None
     assert judged(view(THREE, kafka=kafka(quorum=quorum)), "zk_quorum")["controllers"]["status"] == status
 
 
-# --- partitions
-
-
-def part(
-    topic: str, number: int, leads: int, *replicas: int, isr: tuple[int, ...] | None = None, **fields: Any
-) -> Partition:
-    return Partition(
-        topic, number, leads, replicas, replicas if isr is None else isr, fields.pop("min_isr", 1), **fields
-    )
-
-
-def rows_of(*rows: Partition, **fields: Any) -> dict[str, dict[str, Any]]:
-    return judged(view(THREE, kafka=kafka(*rows, **fields)), "partitions")
-
-
-HEALTHY = [part("orders", number, number % 3 + 1, number % 3 + 1, (number + 1) % 3 + 1) for number in range(6)]
-
-
-def test_healthy_partitions_are_ok_in_every_row() -> None:
-    rows = rows_of(*HEALTHY)
-
-    assert set(rows) == {"offline", "min_isr", "under_replicated", "leaders", "topic_leaders", "asked"}
-    assert {row["status"] for row in rows.values()} == {"ok"}
-
-
-@pytest.mark.parametrize("lost", [part("pay", 0, -1, 2), part("pay", 0, -1, 2, isr=()), part("pay", 0, 1, 2, isr=())])
-def test_a_partition_without_a_leader_is_critical(lost: Partition) -> None:
-    row = rows_of(*HEALTHY, lost)["offline"]
-
-    assert row["status"] == "critical" and row["playbook"] == "broker-down"
-    assert "1 partition of 1 topic without a leader: pay-0; replicas only on broker 2 (kafka-a02)" in row["reason"]
-
-
-# kafka-utils' test_min_isr: in step 1 of 2 and 2 of 2; at 1 both are well, at 3 both are listed
-@pytest.mark.parametrize(("minimum", "listed"), [(1, 0), (2, 1), (3, 2)])
-def test_the_edges_of_min_insync_replicas(minimum: int, listed: int) -> None:
-    both = [part("t", 0, 1, 1, 2, isr=(1,), min_isr=minimum), part("t", 1, 1, 1, 2, min_isr=minimum)]
-    row = rows_of(*both)["min_isr"]
-
-    assert row["facts"]["partitions"] == listed
-    assert row["status"] == ("critical" if listed else "ok")
-    assert ("fewer replicas than that even when all is well" in row["reason"]) is (minimum == 3)
-
-
-def test_an_unknown_minimum_is_unknown() -> None:
-    assert rows_of(part("t", 0, 1, 1, 2, min_isr=None))["min_isr"]["status"] == "unknown"
-
-
-def test_under_replicated_partitions_name_the_broker_that_is_missing() -> None:
-    row = rows_of(*HEALTHY, part("t", 0, 1, 1, 3, isr=(1,)), part("t", 1, 2, 2, 3, isr=(2,)))["under_replicated"]
-
-    assert row["status"] == "warning"
-    assert row["reason"].endswith("missing are broker 3 (kafka-a03) 2 times")
-
-
-def test_a_reassignment_that_still_fills_its_new_replica_is_not_under_replicated() -> None:
-    filling = part("t", 0, 1, 1, 2, 3, isr=(1, 2), adding=(3,))
-    broken = part("t", 1, 1, 1, 2, 3, isr=(1,), adding=(3,))
-
-    assert rows_of(*HEALTHY, filling)["under_replicated"]["status"] == "ok"
-    assert rows_of(*HEALTHY, broken)["under_replicated"]["facts"]["missing"] == {2: 1}
-
-
-def led(*counts: int) -> list[Partition]:
-    """So many partitions led by each broker, each a topic of its own."""
-    return [part(f"t{b}-{n}", 0, b, b) for b, count in enumerate(counts, 1) for n in range(count)]
-
-
-@pytest.mark.parametrize(
-    ("counts", "status"),
-    [
-        ((20, 20, 20), "ok"),
-        ((29, 15, 16), "ok"),
-        ((30, 15, 15), "warning"),
-        ((30, 30, 0), "warning"),
-        ((6, 0, 0), "ok"),
-    ],
-)
-def test_the_edges_of_leader_skew(counts: tuple[int, ...], status: str) -> None:
-    assert rows_of(*led(*counts))["leaders"]["status"] == status
-
-
 def test_a_controller_that_never_caught_up_is_not_told_as_late() -> None:
     def said(behind_ms: int) -> str:
         seen = view(THREE, kafka=kafka(quorum=Quorum(1, (Voter(1, 0), Voter(2, 0), Voter(3, behind_ms)))))
         return str(judged(seen, "zk_quorum")["controllers"]["reason"])
 
     assert "controller 3 has never caught up" in said(-1) and "controller 3 is 2500 ms behind" in said(2500)
-
-
-def test_a_broker_of_id_0_is_a_broker_and_leads() -> None:
-    rows = rows_of(*[part("t", number, number % 2, number % 2, 1 - number % 2) for number in range(40)], brokers=(0, 1))
-
-    assert {row["status"] for row in rows.values()} == {"ok"}
-    assert rows["leaders"]["facts"]["leaders"] == {0: 20, 1: 20} and rows["leaders"]["facts"]["not_preferred"] == 0
-    assert rows["leaders"]["facts"]["groups"] == 1
-
-
-def test_two_brokers_can_be_skewed_and_ten_partitions_each_are_enough() -> None:
-    assert rows_of(*led(15, 5), brokers=(1, 2))["leaders"]["status"] == "warning"
-    assert rows_of(*led(14, 5), brokers=(1, 2))["leaders"]["status"] == "ok", "too few to tell"
-
-
-@pytest.mark.parametrize(("first", "status"), [(4, "ok"), (5, "warning")])
-def test_the_edges_of_a_topics_skew(first: int, status: str) -> None:
-    rows = [part("t", n, 1 if n < first else 2 if n < 7 else 3, 1, 2, 3) for n in range(9)]
-
-    assert rows_of(*rows)["topic_leaders"]["status"] == status
-
-
-def test_the_leaders_of_a_topic_on_fewer_brokers_than_could_lead_it() -> None:
-    spread = [part("t", n, 1 if n < 7 else 2, 1, 2, 3) for n in range(9)]
-    row = rows_of(*spread)["topic_leaders"]
-
-    assert row["status"] == "warning" and "t (broker 1 (kafka-a01) leads 7 of 9)" in row["reason"]
-
-
-def test_four_partitions_on_three_brokers_cannot_be_even_and_this_is_told_not_alarmed() -> None:
-    row = rows_of(*[part("b", number, number % 3 + 1, 1, 2, 3) for number in range(4)])["topic_leaders"]
-
-    assert row["status"] == "ok" and row["facts"]["uneven_by_count"] == 1
-
-
-def test_topics_are_grouped_by_the_brokers_that_lead_them() -> None:
-    leads = {"A": (1, 2, 3), "B": (2, 3), "C": (2, 3), "D": (1,)}
-    rows = [part(topic, number, broker, broker) for topic, brokers in leads.items()
-            for number, broker in enumerate(brokers)]  # fmt: skip
-
-    assert partitions.alike(rows) == {
-        frozenset({1, 2, 3}): ["A"], frozenset({2, 3}): ["B", "C"], frozenset({1}): ["D"],
-    }  # fmt: skip
-
-
-def test_a_part_that_kafka_did_not_tell_is_unknown() -> None:
-    rows = rows_of(*HEALTHY, untold=("topic secret cannot be read (error 29)",))
-
-    assert rows["asked"]["status"] == "unknown" and rows["offline"]["status"] == "ok"
-
-
-def test_a_kafka_that_cannot_be_read_is_unknown_with_the_reason() -> None:
-    (row,) = problems(view(THREE, problems={"kafka": "kafka-a01:9092: it speaks TLS, and we do not"}), "partitions")
-
-    assert row["status"] == "unknown" and "TLS" in row["reason"]

@@ -73,7 +73,9 @@ def test_a_real_kraft_broker_is_read_whole(tmp_path: pathlib.Path) -> None:
         (kept,) = facts.log_dirs or ()
         assert kept[:3] == (1, str(tmp_path / "kraft/logs"), "") and kept.replicas == 3
         assert kept.total_bytes and kept.usable_bytes and facts.version == "3.9" and facts.controller == 1
-        assert set(statuses(seen, "partitions").values()) == {"ok"}
+        found = statuses(seen, "partitions")
+        assert found.pop("spare_replicas") == "warning", "one broker can keep one replica"
+        assert set(found.values()) == {"ok"}
         assert set(statuses(seen, "broker_ids").values()) == {"ok"}
         assert statuses(seen, "zk_quorum") == {"controllers": "warning"}, "a quorum of one cannot lose one"
 
@@ -98,7 +100,9 @@ def test_a_real_broker_of_two_killed_or_frozen(how: str, tmp_path: pathlib.Path)
         whole = Cluster("prod-a", HOSTS, (f"{at}/kafka",), (brokers[0].address, brokers[1].address))
         seen = readers.look(whole, {})
 
-        assert set(statuses(seen, "partitions").values()) == {"ok"}
+        well = statuses(seen, "partitions")
+        assert well.pop("spare_replicas") == "warning", "`strict` and `alone` can lose none"
+        assert set(well.values()) == {"ok"}
         assert statuses(seen, "broker_ids") == {"broker 1": "ok", "broker 2": "ok", "metadata": "ok"}
         assert seen.kafka and seen.kafka.quorum is None and seen.kafka.untold == ()
 
