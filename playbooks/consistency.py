@@ -18,17 +18,17 @@ NEVER = ("sudo", "su", "doas", "eval", "ssh", "xargs", "nohup", "setsid")
 # programs as text: a fact has no place inside of one
 PROGRAMS = {"python": "-c", "python3": "-c", "perl": "-e", "awk": "", "gawk": "", "mawk": ""}
 
-ANY = ("name", "when")
+ANY = ("name", "when", "note", "each")
 COMMAND = ("run", "on", "seconds")
 KEYS: Mapping[str, Sequence[str]] = {
     "gate": (*ANY, "gate", "after", "minutes"),
-    "run": (*ANY, *COMMAND, "changes", "input", "done", "undo", "destroys"),
-    "kafka": (*ANY, "kafka", "changes", "seconds"),
-    "check": (*ANY, "check", "item", "status"),
+    "run": (*ANY, *COMMAND, "changes", "input", "done", "undo", "no_undo", "destroys", "may_fail", "exits"),
+    "kafka": (*ANY, "kafka", "changes", "seconds", "no_undo", "may_fail"),
+    "check": (*ANY, "check", "item", "status", "may_fail"),
     "confirm": (*ANY, "confirm"),
-    "wait": (*ANY, *COMMAND, "wait", "check", "item", "status", "every", "deadline"),
+    "wait": (*ANY, *COMMAND, "wait", "check", "item", "status", "every", "deadline", "gate", "after", "minutes"),
 }
-DESTROYED = ("jbod-disk", "md-disk", "empty-disk")
+DESTROYED = ("jbod-disk", "md-disk", "raid10-disk", "empty-disk")
 
 Tell = Callable[[Place, str], None]
 
@@ -92,7 +92,9 @@ def _check_step(playbook: Playbook, step: Step, node: Node, tell: Tell) -> None:
         if key not in allowed:
             tell(place, f"{key} has no meaning in a step with `{step.kind}`")
         for text, where in _texts(value):
-            _check_text(playbook, text, where, tell)
+            _check_text(playbook, f"{{{text}}}" if key == "each" else text, where, tell)
+            if not step.each and "{each}" in text.replace("{{", ""):
+                tell(where, "{each} stands for nothing in a step without `each`")
         if key in ("run", "done", "undo"):
             _check_command(value, tell)
     if step.kind in ("run", "kafka") and not node.get("name"):
@@ -120,6 +122,10 @@ def _check_danger(playbook: Playbook, step: Step, node: Node, tell: Tell) -> Non
         tell(place, f"a safe playbook has no step with {'destroys' if step.destroys else step.kind}")
     if step.kind == "run" and not step.changes and (step.undo or step.destroys):
         tell(place, "a step that changes nothing has nothing to undo or to destroy")
+    if step.undo and step.no_undo:
+        tell(place, "a step with `undo` needs no `no_undo`")
+    if step.destroys and step.each:
+        tell(place, "a step that destroys something does so once, without `each`")
 
 
 def _texts(node: Node) -> Iterator[tuple[str, Place]]:
@@ -136,6 +142,8 @@ def _check_text(playbook: Playbook, text: str, place: Place, tell: Tell) -> None
         tell(place, str(error))
         return
     for name in found:
+        if name == placeholders.EACH:
+            continue
         need = playbook.needs.get(name.need)
         if need is None and name.need not in kinds.ALWAYS:
             known = [*playbook.needs, *kinds.ALWAYS]

@@ -18,45 +18,129 @@ TYPES: Mapping[str, tuple[str, str]] = {
     "text": (r"[A-Za-z0-9._:/+()\[\]=-]+(?: [A-Za-z0-9._:/+()\[\]=-]+){0,9}", "a short plain text"),
     "device": (r"/dev/[A-Za-z0-9/._-]{1,100}", "a device below /dev"),
     "path": (r"/[A-Za-z0-9/._@:+,=-]{0,500}", "an absolute path of plain letters"),
-    "uuid": (r"[0-9A-Fa-f]{4,8}(?:[-:][0-9A-Fa-f]{4,12}){1,4}", "a UUID"),
+    "uuid": (r"[0-9A-Fa-f]{4,8}(?:-[0-9A-Fa-f]{4,12}){1,4}", "a UUID"),
     "word": (r"[A-Za-z0-9_][A-Za-z0-9._:@+-]{0,99}", "a plain word"),
     "interface": (r"[A-Za-z0-9][A-Za-z0-9._-]{0,14}", "the name of a network interface"),
     "unit": (r"[A-Za-z0-9][A-Za-z0-9@._:-]{0,200}\.(?:service|mount|socket|timer)", "a systemd unit"),
     "options": (r"[A-Za-z0-9][A-Za-z0-9_=,./:@%+-]{0,500}", "mount options"),
     "address": (r"[A-Za-z0-9\[\].:_/-]{1,120}", "an address"),
     "number": (r"[0-9]{1,20}", "a number"),
+    "source": (
+        r"(?:(?:UUID|LABEL|PARTUUID|PARTLABEL)=[A-Za-z0-9._-]{1,80}|/dev/[A-Za-z0-9/._-]{1,100})",
+        "a device of /etc/fstab",
+    ),
+    "rule": (
+        r'rule family="ipv[46]" source address="[0-9a-fA-F.:/]{2,50}" service name="[a-z-]+" accept',
+        "a rule of firewalld",
+    ),
+    "network": (r"[0-9a-fA-F.:]{2,45}(?:/[0-9]{1,3})?", "a network"),
 }
 
 DISK = {"serial": "serial", "device": "device", "size_bytes": "number", "model": "text", "wwn": "word"}
 PLACE = {"slot": "text", "enclosure": "text"}
 
+MD_DISK = {**DISK, **PLACE, "member": "device", "partition": "device", "partition_number": "number", "whole": "word",
+           "array": "device", "level": "word", "role": "text", "partner": "device", "partner_serial": "serial",
+           "partner_device": "device", "sysfs": "path", "tool": "word"}  # fmt: skip
+HW_DISK = {"tool": "word", "controller": "number", "enclosure": "text", "slot": "text", "serial": "serial",
+           "model": "text", "size_bytes": "number", "virtual_disk": "text", "path": "text", "state": "text",
+           "partner_serial": "serial"}  # fmt: skip
+
 # kind -> field -> type; [type] is a list, which stands in an argument with commas between
 FIELDS: Mapping[str, Mapping[str, str]] = {
-    "jbod-disk": {**DISK, **PLACE, "partition": "device", "partition_number": "number", "mount": "path",
-                  "uuid": "uuid", "fstype": "word", "options": "options", "log_dir": "path"},
-    "md-disk": {**DISK, **PLACE, "member": "device", "partition": "device", "partition_number": "number",
-                "array": "device", "level": "word", "role": "text", "partner": "device", "partner_serial": "serial",
-                "partner_device": "device"},
-    "hw-raid-disk": {"tool": "word", "controller": "number", "enclosure": "text", "slot": "text", "serial": "serial",
-                     "model": "text", "size_bytes": "number", "virtual_disk": "text", "path": "text",
-                     "state": "text"},
+    "jbod-disk": {
+        **DISK,
+        **PLACE,
+        "partition": "device",
+        "partition_number": "number",
+        "mount": "path",
+        "uuid": "uuid",
+        "fstype": "word",
+        "options": "options",
+        "log_dir": "path",
+        "fstab": "source",
+        "sysfs": "path",
+        "nvme": "word",
+        "metadata_log": "word",
+    },
+    "md-disk": MD_DISK,
+    "hw-raid-disk": HW_DISK,
+    "raid10-disk": {**HW_DISK, **MD_DISK},
     "empty-disk": {**DISK, **PLACE, "partition": "device"},
     "new-uuid": {"uuid": "uuid"},
-    "mount": {"path": "path", "device": "device", "disk": "device", "serial": "serial", "uuid": "uuid",
-              "fstype": "word", "options": "options", "log_dir": "path"},
-    "interface": {"name": "interface", "driver": "word", "driver_version": "text", "pci": "word", "firmware": "text",
-                  "bond": "interface", "rx": "number", "tx": "number", "rx_max": "number", "tx_max": "number"},
-    "broker": {"unit": "unit", "pid": "number", "id": "number", "config": "path", "log_dirs": "[path]",
-               "user": "word", "ports": "[number]"},
-    "zookeeper": {"unit": "unit", "pid": "number", "config": "path", "servers": "[address]", "user": "word",
-                  "ports": "[number]"},
-    "antivirus": {"unit": "unit", "product": "text"},
-    "firewall": {"kind": "word", "unit": "unit"},
-    "time": {"unit": "unit", "daemon": "word"},
+    "mount": {
+        "path": "path",
+        "device": "device",
+        "disk": "device",
+        "serial": "serial",
+        "uuid": "uuid",
+        "fstype": "word",
+        "options": "options",
+        "log_dir": "path",
+        "fstab": "source",
+    },
+    "interface": {
+        "name": "interface",
+        "driver": "word",
+        "driver_version": "text",
+        "pci": "word",
+        "firmware": "text",
+        "bond": "interface",
+        "rx": "number",
+        "tx": "number",
+        "rx_max": "number",
+        "tx_max": "number",
+        "rings": "word",
+    },
+    "broker": {
+        "unit": "unit",
+        "pid": "number",
+        "id": "number",
+        "config": "path",
+        "log_dirs": "[path]",
+        "user": "word",
+        "ports": "[number]",
+        "cluster_id": "word",
+        "mode": "word",
+    },
+    "zookeeper": {
+        "unit": "unit",
+        "pid": "number",
+        "config": "path",
+        "servers": "[address]",
+        "user": "word",
+        "ports": "[number]",
+        "client_port": "number",
+        "max_client_cnxns": "number",
+    },
+    "antivirus": {"unit": "unit", "product": "text", "config": "path"},
+    "firewall": {
+        "kind": "word",
+        "unit": "unit",
+        "ports": "[number]",
+        "peers": "[network]",
+        "family": "word",
+        "table": "word",
+        "chain": "word",
+        "zone": "word",
+    },
+    "time": {"unit": "unit", "daemon": "word", "other": "unit"},
     "array": {"name": "word", "device": "device", "level": "word"},
+    "machine": {
+        "boot_id": "uuid",
+        "systemd": "word",
+        "udev": "word",
+        "family": "word",
+        "swappiness": "number",
+        "swappiness_wanted": "number",
+        "max_map_count": "number",
+        "max_map_count_wanted": "number",
+        "open_files_wanted": "number",
+        "remounts": "[path]",
+    },
     "psu": {"name": "text"},
     "dimm": {"label": "text"},
-}  # fmt: skip
+}
 
 # known to every playbook without being asked for
 ALWAYS: Mapping[str, Mapping[str, str]] = {
@@ -90,17 +174,26 @@ class Fact(NamedTuple):
 
 def fields(kind: str) -> Mapping[str, str]:
     """Field -> type of a kind, or of one that is always known."""
-    return FIELDS.get(kind) or ALWAYS[kind]
+    return FIELDS[kind] if kind in FIELDS else ALWAYS[kind]
 
 
 def fact(kind: str, given: Mapping[str, object]) -> Fact:
-    """A fact of checked values; what is empty is left out. BadFact for a value that does not fit its field.
+    """A fact of checked values; what is empty is left out, and so is an odd text, which only describes.
+
+    BadFact for any other value that does not fit its field.
 
     >>> fact("new-uuid", {"uuid": "; rm -rf /"})
     Traceback (most recent call last):
     playbooks.kinds.BadFact: new-uuid: uuid '; rm -rf /' is not a UUID
     """
-    values = {name: _checked(kind, name, value) for name, value in given.items() if value not in ("", None, (), [])}
+    values: dict[str, Value] = {}
+    for name, value in given.items():
+        try:
+            if value not in ("", None, (), []):
+                values[name] = _checked(kind, name, value)
+        except BadFact:
+            if fields(kind)[name] != "text":
+                raise
     return Fact(kind, values)
 
 

@@ -117,7 +117,8 @@ def _need(said: str | Mapping[str, object]) -> Need:
     if isinstance(said, str):
         return Need(said, late=is_late(said))
     kind = str(said["kind"])
-    return Need(kind, str(said.get("of", "")), bool(said.get("late", is_late(kind))))
+    late, optional = bool(said.get("late", is_late(kind))), bool(said.get("optional", False))
+    return Need(kind, str(said.get("of", "")), late, optional)
 
 
 def step(said: Mapping[str, object]) -> Step:

@@ -11,7 +11,7 @@ from playbooks import placeholders
 from playbooks.kinds import LATE
 from playbooks.placeholders import Placeholder
 
-STEP_KINDS = ("gate", "wait", "run", "kafka", "check", "confirm")
+STEP_KINDS = ("wait", "gate", "run", "kafka", "check", "confirm")
 COMMAND_S = 60
 EVERY_S = 15
 WAIT_S = 3600
@@ -28,11 +28,15 @@ class Finding(NamedTuple):
 
 
 class Need(NamedTuple):
-    """Something on the machine. of: the other need that it belongs to. late: found when it is first used."""
+    """Something on the machine. of: the other need that it belongs to. late: found when it is first used.
+
+    optional: a machine without it is none the worse; its fields are empty then.
+    """
 
     kind: str
     of: str = ""
     late: bool = False
+    optional: bool = False
 
 
 class Condition(NamedTuple):
@@ -58,6 +62,8 @@ class Step:
 
     on: `host` or `controller`. done: exits 0 if nothing is left to do. destroys: the need whose disk is overwritten.
     words: what a person confirms, or what is waited for. every, deadline: of a wait. minutes: of the gate's lock.
+    each: `need.field` of a list; the step is done once for each, as {each}. may_fail: goes on when it fails.
+    exits: the exit codes that are good.
     """
 
     kind: str
@@ -81,15 +87,23 @@ class Step:
     every: int = EVERY_S
     deadline: int = WAIT_S
     when: Condition | None = None
+    note: str = ""
+    each: str = ""
+    may_fail: bool = False
+    exits: tuple[int, ...] = (0,)
+    no_undo: str = ""
 
     def texts(self) -> Iterator[str]:
         """Everything in it that may hold placeholders."""
-        yield from (*self.run, *self.done, *self.undo, self.input, self.item, self.words, self.name)
+        yield from (*self.run, *self.done, *self.undo, self.input, self.item, self.words, self.name, self.note)
         if self.when:
             yield from (self.when.left, self.when.right)
 
     def uses(self) -> list[Placeholder]:
-        return list(dict.fromkeys(name for text in self.texts() for name in placeholders.names(text)))
+        """The placeholders in it, but for {each}."""
+        found = [name for text in self.texts() for name in placeholders.names(text)]
+        found += [Placeholder(*self.each.split("."))] if self.each else []
+        return [name for name in dict.fromkeys(found) if name != placeholders.EACH]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,11 @@ class Placeholder(NamedTuple):
     field: str
 
     def __str__(self) -> str:
-        return f"{{{self.need}.{self.field}}}"
+        return f"{{{self.need}.{self.field}}}" if self.field else f"{{{self.need}}}"
+
+
+# stands for one of a step's `each`
+EACH = Placeholder("each", "")
 
 
 class BadPlaceholder(ValueError):
@@ -39,6 +43,8 @@ def parts(text: str) -> Iterator[str | Placeholder]:
             yield word[0]
         elif word in ("{", "}"):
             raise BadPlaceholder(f"a single {word}; the brace itself is written {word * 2}")
+        elif word == "{each}":
+            yield EACH
         elif word.startswith("{"):
             name = NAME.fullmatch(found[1])
             if not name:

@@ -1,0 +1,83 @@
+"""Disks behind a RAID controller, by the words of its own tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from agent.host import CannotTell
+from agent.sources import raid_controllers, raid_members
+from agent.sources.raid_arrays import Array, Member
+from playbooks.facts import Candidate, Look, md
+from playbooks.kinds import Fact
+from playbooks.view import View
+
+TOOLS = ("storcli64", "storcli", "perccli64", "perccli", "ssacli", "MegaCli64", "arcconf")
+# c0/v0 of MegaRAID's tools
+VOLUME = re.compile(r"c(\d+)/v(\d+)")
+# 252:1 is enclosure and slot
+SLOT = re.compile(r"(?:slot )?(\d+):(\d+)")
+
+
+def disks(look: Look, _of: Fact | None) -> list[Candidate]:
+    """Every member of every volume of every controller."""
+    view = look.view
+    tool = _tool(view)
+    return [_disk(look, tool, array, member) for array, member in _members(view)]
+
+
+def of_any_kind(look: Look, of: Fact | None) -> list[Candidate]:
+    """Members of mirrored arrays, whoever keeps them."""
+    return [*md.disks(look, of), *disks(look, of)]
+
+
+def _members(view: View) -> Iterator[tuple[Array, Member]]:
+    for driver in sorted({card.driver for card in raid_controllers.cards(view)}):
+        for controller in raid_controllers.controllers(view, driver):
+            for array in controller.arrays:
+                for member in array.members:
+                    yield array, member
+
+
+def _tool(view: View) -> str:
+    for name in TOOLS:
+        try:
+            view.run(name, "-v")
+        except CannotTell:
+            continue
+        return name
+    return ""
+
+
+def _disk(look: Look, tool: str, array: Array, member: Member) -> Candidate:
+    where, volume = SLOT.search(member.name), VOLUME.fullmatch(array.name)
+    named = raid_members.with_serial(look.view, member).name
+    serial = _serial(look.view, member)
+    troubled = bool(member.trouble) or member.state not in ("online", "spare")
+
+    def values() -> Mapping[str, object]:
+        found: dict[str, object] = {"tool": tool, "serial": serial, "virtual_disk": array.name, "state": member.state}
+        if where:
+            found |= {"enclosure": where[1], "slot": where[2]}
+        if volume:
+            found |= {"controller": volume[1], "virtual_disk": volume[2]}
+        if serial:
+            found["partner_serial"] = _partner(look.view, array, member)
+        if where and volume:
+            found["path"] = f"/c{volume[1]}/e{where[1]}/s{where[2]}"
+        return found
+
+    names = (member.name, serial, f"{where[1]}:{where[2]}" if where else "", *((array.name,) if troubled else ()))
+    return Candidate(names, f"{array.name}: {named}, {member.state} {member.trouble}".strip(), values)
+
+
+def _partner(view: View, array: Array, member: Member) -> str:
+    """The serial number of the member that has the same data; empty where the controller does not tell."""
+    group = next((slots for slots in array.groups if member.slot in slots), ())
+    others = [other for other in array.members if other.slot in group and other.slot != member.slot]
+    return _serial(view, others[0]) if others else ""
+
+
+def _serial(view: View, member: Member) -> str:
+    named = raid_members.with_serial(view, member).name
+    return next(iter(re.findall(r"serial ([^\s,;)]+)", named)), "")

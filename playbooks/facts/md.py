@@ -1,0 +1,139 @@
+"""Arrays of Linux (md) and their members, from /proc/mdstat and `mdadm --detail --export`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from agent.host import CannotTell
+from agent.sources import raid_arrays
+from playbooks.facts import Candidate, Look, blocks
+from playbooks.facts.blocks import Block
+from playbooks.kinds import Fact
+from playbooks.view import View
+
+# md0 : active raid10 sdd1[3] sdc1[2](F) sdb1[1] sda1[0]
+ARRAY = re.compile(r"(md[\w.-]*) : \w+(?: \([\w-]+\))? (?:(raid\d+|linear|multipath) )?(.*)")
+MEMBER = re.compile(r"([\w!-]+)\[(\d+)\]((?:\([A-Z]\))*)")
+# MD_DEVICE_dev_sdc1_ROLE=2
+EXPORTED = re.compile(r"MD_DEVICE_(?:ev|dev)_(\w+)_(ROLE|DEV)=(.*)")
+
+
+class Member(NamedTuple):
+    """A device of an array. role: its place there, -1 for a spare or a failed one without a place."""
+
+    name: str
+    role: int
+    failed: bool
+
+
+class Array(NamedTuple):
+    name: str
+    level: str
+    members: tuple[Member, ...]
+
+    @property
+    def device(self) -> str:
+        return f"/dev/{self.name}"
+
+
+def parse_mdstat(text: str) -> list[Array]:
+    """The arrays of /proc/mdstat."""
+    found = []
+    for row in text.splitlines():
+        match = ARRAY.fullmatch(row.rstrip())
+        if match:
+            members = [Member(name, int(number), "(F)" in marks) for name, number, marks in MEMBER.findall(match[3])]
+            found.append(Array(match[1], match[2] or "", tuple(sorted(members, key=lambda member: member.name))))
+    return found
+
+
+def known(view: View) -> list[Array]:
+    """Every array, with the roles that mdadm tells."""
+    try:
+        return [_with_roles(view, array) for array in parse_mdstat(view.read("/proc/mdstat"))]
+    except CannotTell:
+        return []  # no md driver
+
+
+def _with_roles(view: View, array: Array) -> Array:
+    rows = view.out("mdadm", "--detail", "--export", "--", array.device).splitlines()
+    devices: dict[str, dict[str, str]] = {}
+    for match in filter(None, map(EXPORTED.fullmatch, rows)):
+        devices.setdefault(match[1], {})[match[2]] = match[3]
+    roles = {said.get("DEV", "").rpartition("/")[2]: said.get("ROLE", "") for said in devices.values()}
+    return array._replace(
+        members=tuple(
+            member._replace(role=int(roles[member.name]) if roles.get(member.name, "").isdigit() else -1)
+            for member in array.members
+        )
+    )
+
+
+def arrays(look: Look, _of: Fact | None) -> list[Candidate]:
+    """Every array; its values are its own name, device and level."""
+    return [
+        Candidate(
+            (array.name, array.device), f"{array.device} ({array.level}, {len(array.members)} members)",
+            lambda array=array: {"name": array.name, "device": array.device, "level": array.level},  # type: ignore[misc]
+        )
+        for array in known(look.view)
+    ]  # fmt: skip
+
+
+def disks(look: Look, _of: Fact | None) -> list[Candidate]:
+    """Every member of every array. A member that failed comes first to mind: findings name it by its serial number."""
+    return [_disk(look, array, member) for array in known(look.view) for member in array.members]
+
+
+def _disk(look: Look, array: Array, member: Member) -> Candidate:
+    disk = blocks.disk_of(look.view, member.name) or _by_name(look.view, member.name)
+    state = " (failed)" if member.failed else ""
+    shown = f"{array.device}: /dev/{member.name}{state}" + (f", {blocks.words(disk)}" if disk else ", its disk is gone")
+    findings = (array.name,) if member.failed and sum(other.failed for other in array.members) == 1 else ()
+
+    def values() -> Mapping[str, object]:
+        about = blocks.about(look.view, disk) if disk else {}
+        number = blocks.partition_number(look.view, member.name)
+        return {
+            **about, **_partner(look.view, array, member), "member": f"/dev/{member.name}",
+            "partition": f"/dev/{member.name}", "partition_number": number, "array": array.device,
+            "whole": "" if number else "yes", "sysfs": f"/sys/block/{array.name}/md/dev-{member.name}", "tool": "mdadm",
+            "level": array.level, "role": str(member.role) if member.role >= 0 else "",
+        }  # fmt: skip
+
+    return Candidate((member.name, *findings, *(blocks.names(disk) if disk else ())), shown, values)
+
+
+def _by_name(view: View, member: str) -> Block | None:
+    """The disk of a member that md has given up: it no longer stands below the array."""
+    return next((disk for disk in blocks.disks(view) if any(one.name == member for one in disk.tree())), None)
+
+
+def _partner(view: View, array: Array, member: Member) -> dict[str, object]:
+    """The members that hold the same data; the first of them stands for all."""
+    slots = _slots(view, array)
+    place = member.role if member.role >= 0 else _missing(slots, array)
+    mirror = next((group for group in slots if place in group), ())
+    others = [other for other in array.members if other.role in mirror and other.role != place and not other.failed]
+    if not others:
+        return {}
+    disk = blocks.disk_of(view, others[0].name) or _by_name(view, others[0].name)
+    about = {"partner_serial": disk.serial, "partner_device": disk.device} if disk else {}
+    return {"partner": f"/dev/{others[0].name}", **about}
+
+
+def _missing(slots: tuple[tuple[int, ...], ...], array: Array) -> int:
+    """The place that nobody has, if it is one: that of a failed member."""
+    gone = {slot for group in slots for slot in group} - {member.role for member in array.members if not member.failed}
+    return gone.pop() if len(gone) == 1 else -1
+
+
+def _slots(view: View, array: Array) -> tuple[tuple[int, ...], ...]:
+    base = f"/sys/block/{array.name}/md"
+    try:
+        disks, layout = view.read(f"{base}/raid_disks").split()[0], view.read(f"{base}/layout").strip()
+        return raid_arrays.md_mirrors(array.level, int(layout or 0), int(disks))
+    except (CannotTell, ValueError, IndexError):
+        return ()

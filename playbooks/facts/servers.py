@@ -1,0 +1,153 @@
+"""The Kafka broker and the ZooKeeper server of a machine: running, or only known to systemd."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+from agent.host import CannotTell, Process
+from agent.sources import kafka, systemd
+from agent.sources.kafka import Service
+from playbooks.facts import Candidate, Look
+from playbooks.kinds import Fact
+from playbooks.view import View
+
+BROKER, ZOOKEEPER = "broker", "zookeeper"
+# units of packages and of most sites: kafka.service, confluent-kafka.service, kafka@1.service, zookeeper.service
+UNIT_NAMES = {
+    BROKER: re.compile(
+        r"(?!.*(?:connect|rest|schema|exporter|mirror|ui|manager|zookeeper))[\w-]*kafka[\w@-]*\.service"
+    ),
+    ZOOKEEPER: re.compile(r"(?!.*exporter)[\w-]*zookeeper[\w@-]*\.service"),
+}
+CONFIG_ENDINGS = {BROKER: (".properties",), ZOOKEEPER: (".cfg", ".properties", ".conf")}
+# broker.id in ZooKeeper's days, node.id with KRaft
+IDS = ("node.id", "broker.id")
+
+
+def brokers(look: Look, _of: Fact | None) -> list[Candidate]:
+    return [_candidate(look, service, unit) for service, unit in servers(look.view, BROKER)]
+
+
+def zookeepers(look: Look, _of: Fact | None) -> list[Candidate]:
+    return [_candidate(look, service, unit) for service, unit in servers(look.view, ZOOKEEPER)]
+
+
+def servers(view: View, role: str) -> list[tuple[Service, str]]:
+    """Servers of a role with their units: those that run; if none does, those that systemd could start."""
+    running = [service for service in kafka.services(view) if kafka.serves(service, role)]
+    found = [(service, systemd.unit_of(view, service.process.pid)) for service in running]
+    return found or [(_stopped(view, role, unit), unit) for unit in _units(view, role)]
+
+
+def _units(view: View, role: str) -> list[str]:
+    try:
+        rows = view.out("systemctl", "list-unit-files", "--type=service", "--no-legend", "--no-pager").splitlines()
+    except CannotTell:
+        return []
+    names = [row.split()[0] for row in rows if row.split()]
+    return sorted(name for name in names if UNIT_NAMES[role].fullmatch(name) and not name.endswith("@.service"))
+
+
+def _stopped(view: View, role: str, unit: str) -> Service:
+    """A server that does not run, as its unit describes it."""
+    said = view.out("systemctl", "show", "--property=ExecStart,User,Environment", "--", unit)
+    rows = dict(row.partition("=")[::2] for row in said.splitlines())
+    path = next((word for word in _paths(rows) if word.endswith(CONFIG_ENDINGS[role])), "")
+    config = _config(view, path)
+    process = Process(0, "", (), rows.get("User", "") or "root", 0.0)
+    return Service(role, process, path, config)
+
+
+def _paths(rows: Mapping[str, str]) -> list[str]:
+    return re.findall(r"(?<![\w.-])/[^\s;'\"=]+", rows.get("ExecStart", "") + " " + rows.get("Environment", ""))
+
+
+def _config(view: View, path: str) -> dict[str, str]:
+    try:
+        return kafka.parse_properties(view.read(path)) if path else {}
+    except CannotTell:
+        return {}
+
+
+def _candidate(look: Look, service: Service, unit: str) -> Candidate:
+    pid = service.process.pid
+    shown = f"{service.role} {unit or 'without a unit'} {service.config_path} " + (f"pid {pid}" if pid else "(stopped)")
+
+    def values() -> Mapping[str, object]:
+        found = {
+            "unit": unit, "pid": pid or "", "config": _absolute(look.view, service), "user": service.process.user,
+            "ports": [str(port) for port in kafka.ports(service)] if service.config else [],
+        }  # fmt: skip
+        if service.role == ZOOKEEPER:
+            return {**found, **_of_zookeeper(service.config)}
+        return {**found, **_of_broker(look, service)}
+
+    return Candidate((unit, unit.removesuffix(".service"), service.role, service.config_path), shown, values)
+
+
+def _absolute(view: View, service: Service) -> str:
+    path = service.config_path
+    if path and not os.path.isabs(path):
+        path = os.path.join(view.link(f"/proc/{service.process.pid}/cwd"), path)
+    return os.path.normpath(path) if path else ""
+
+
+def _of_zookeeper(config: Mapping[str, str]) -> dict[str, object]:
+    said = {"client_port": config.get("clientPort", ""), "max_client_cnxns": config.get("maxClientCnxns", "")}
+    return {"servers": _ensemble(config), **said}
+
+
+def _of_broker(look: Look, service: Service) -> dict[str, object]:
+    config = service.config
+    found: dict[str, object] = {"id": broker_id(look, service), "cluster_id": _meta(look.view, service, "cluster.id")}
+    if config:
+        found |= {"log_dirs": kafka.log_dirs(config), "mode": "kraft" if "process.roles" in config else "zookeeper"}
+    return found
+
+
+def _ensemble(config: Mapping[str, str]) -> list[str]:
+    """server.1=zk1:2888:3888;2181 -> zk1:2888:3888"""
+    rows = sorted((key, value) for key, value in config.items() if key.startswith("server."))
+    return [value.partition(";")[0].strip() for _key, value in rows]
+
+
+def broker_id(look: Look, service: Service) -> str:
+    """From the configuration; where it is generated, from the log dirs; else the inventory's."""
+    said = next((service.config[name] for name in IDS if service.config.get(name, "").isdigit()), "")
+    said = said or next(filter(None, (_meta(look.view, service, name) for name in IDS)), "")
+    return said or ("" if look.host.broker_id is None else str(look.host.broker_id))
+
+
+def _meta(view: View, service: Service, key: str) -> str:
+    """What the first log dir that says it was formatted for."""
+    folders = kafka.log_dirs(service.config) if service.config else []
+    return next(filter(None, (_config(view, f"{path}/meta.properties").get(key, "") for path in folders)), "")
+
+
+def metadata_log_below(look: Look, path: str) -> bool:
+    """Whether a KRaft server of this machine keeps the cluster's metadata on the mount at this path."""
+    for service, _unit in _all(look):
+        if "process.roles" in service.config:
+            folder = service.config.get("metadata.log.dir") or kafka.log_dirs(service.config)[0]
+            if _is_below(folder, path):
+                return True
+    return False
+
+
+def _is_below(folder: str, path: str) -> bool:
+    return folder == path or folder.startswith(path.rstrip("/") + "/")
+
+
+def log_dirs_below(look: Look, path: str) -> list[str]:
+    """Log dirs of this machine's brokers that lie on the mount at this path."""
+    configs = [service.config for service, _unit in _all(look) if service.config]
+    return [folder for config in configs for folder in kafka.log_dirs(config) if _is_below(folder, path)]
+
+
+def _all(look: Look) -> list[tuple[Service, str]]:
+    try:
+        return servers(look.view, BROKER)
+    except CannotTell:
+        return []

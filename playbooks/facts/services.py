@@ -1,0 +1,135 @@
+"""Services beside Kafka: antivirus, the firewall's keeper, the time daemon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from agent.checks.firewall import needed_ports
+from agent.host import CannotTell
+from agent.sources import antivirus_products
+from playbooks.facts import Candidate, Look
+from playbooks.kinds import Fact
+from playbooks.view import View
+
+# Debian's, RHEL's
+CLAMAV_FILES = ("/etc/clamav/clamd.conf", "/etc/clamd.d/scan.conf")
+# daemon -> its units on Debian and on RHEL
+TIME = (
+    ("chronyd", ("chronyd.service", "chrony.service")),
+    ("ntpd", ("ntpd.service", "ntp.service", "ntpsec.service")),
+    ("systemd-timesyncd", ("systemd-timesyncd.service",)),
+)
+
+
+def antivirus(look: Look, _of: Fact | None) -> list[Candidate]:
+    """Units of known products that run or would start."""
+    found = []
+    for unit in _units(look.view):
+        product = next(
+            (one for one in antivirus_products.PRODUCTS if any(unit.startswith(name) for name in one.units)), None
+        )
+        if product and unit.endswith(".service"):
+            config = next((path for path in CLAMAV_FILES if look.view.exists(path)), "")
+            known = {"config": config} if product.name == "ClamAV" else {}
+            found.append(_service((unit, product.name), {"unit": unit, "product": product.name, **known}))
+    return found
+
+
+def firewalls(look: Look, _of: Fact | None) -> list[Candidate]:
+    """The one thing that keeps the rules of this machine."""
+    for kind, ask in (("firewalld", _firewalld), ("ufw", _ufw), ("nftables", _nftables), ("iptables", _iptables)):
+        found = ask(look.view)
+        if found is not None:
+            unit = f"{kind}.service"
+            known = {"unit": unit} if unit in _units(look.view) else {}
+            peers = _peers(look)
+            wanted = {"ports": list(map(str, needed_ports(look.view))), "peers": peers}
+            wanted["rich_rules"] = [_rich_rule(network) for network in peers]
+            return [_service((kind, "firewall"), {"kind": kind, **known, **found, **wanted})]
+    return []
+
+
+def _rich_rule(network: str) -> str:
+    """firewalld's sentence that lets a network reach the service that the playbook makes."""
+    family = "ipv6" if ":" in network else "ipv4"
+    return f'rule family="{family}" source address="{network}" service name="smoke-kafka" accept'
+
+
+def _peers(look: Look) -> list[str]:
+    """The networks that the inventory lets in (limit `peers`); without any, all."""
+    said = str(look.host.limits.get("firewall", {}).get("peers", ""))
+    return [word.strip() for word in said.split(",") if word.strip()] or ["0.0.0.0/0"]
+
+
+def _firewalld(view: View) -> dict[str, str] | None:
+    if not _is_active(view, "firewalld.service"):
+        return None
+    return {"zone": view.out("firewall-cmd", "--get-default-zone").strip()}
+
+
+def _ufw(view: View) -> dict[str, str] | None:
+    return {} if _said(view, "ufw", "status").startswith("Status: active") else None
+
+
+def _nftables(view: View) -> dict[str, str] | None:
+    """Where packets for this machine come first: the chain of hook input with the lowest priority."""
+    try:
+        rows = json.loads(_said(view, "nft", "--json", "list", "ruleset") or "{}").get("nftables", [])
+        chains = [row["chain"] for row in rows if "chain" in row]
+        chains = [one for one in chains if one.get("hook") == "input" and one["family"] in ("inet", "ip")]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise CannotTell(f"nft answers oddly: {type(error).__name__}") from error
+    ours = [one for one in chains if not _is_of_iptables(one)]
+    if not ours:
+        return None
+    first = min(ours, key=lambda one: int(one.get("prio", 0)))
+    return {"family": first["family"], "table": first["table"], "chain": first["name"]}
+
+
+def _is_of_iptables(chain: Mapping[str, object]) -> bool:
+    """iptables-nft keeps its rules in tables of these names, and nobody else should write there."""
+    return chain["table"] in ("filter", "mangle", "raw", "nat", "security") and str(chain["name"]).isupper()
+
+
+def _iptables(view: View) -> dict[str, str] | None:
+    return {} if _said(view, "iptables", "-S").strip() else None
+
+
+def _said(view: View, *argv: str) -> str:
+    """Nothing where the tool is missing or fails."""
+    try:
+        return view.out(*argv)
+    except CannotTell:
+        return ""
+
+
+def time_daemons(look: Look, _of: Fact | None) -> list[Candidate]:
+    """The daemon that runs; if none does, the first that is installed. other: a second one that runs beside it."""
+    known = [(daemon, unit) for daemon, units in TIME for unit in units if unit in _units(look.view)]
+    running = [(daemon, unit) for daemon, unit in known if _is_active(look.view, unit)]
+    if not known:
+        return []
+    daemon, unit = (running or known)[0]
+    other = next((second for name, second in running if name != daemon), "")
+    return [_service((daemon, unit, "clock"), {"daemon": daemon, "unit": unit, "other": other})]
+
+
+def _service(names: tuple[str, ...], values: Mapping[str, object]) -> Candidate:
+    return Candidate(names, ", ".join(str(value) for value in values.values()), lambda: values)
+
+
+def _units(view: View) -> list[str]:
+    """Services that systemd knows; none on a machine without it."""
+    try:
+        rows = view.out("systemctl", "list-unit-files", "--no-legend", "--no-pager").splitlines()
+    except CannotTell:
+        return []
+    return [row.split()[0] for row in rows if row.split() and "masked" not in row.split()[1:2]]
+
+
+def _is_active(view: View, unit: str) -> bool:
+    try:
+        return view.run("systemctl", "is-active", "--quiet", "--", unit).code == 0
+    except CannotTell:
+        return False
