@@ -45,7 +45,7 @@ def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFindi
 
 
 def _member(member: Member, members: Sequence[Member], limits: Mapping[str, Any]) -> ClusterFinding:
-    behind = _behind(member, members)
+    behind = transactions_behind(member, members)
     facts = {"state": member.state, "mode": member.mode, "behind_transactions": behind}
     verdict = ok(member.mode)
     if member.state == REFUSED or member.state == NOT_SERVING:
@@ -63,7 +63,7 @@ def _member(member: Member, members: Sequence[Member], limits: Mapping[str, Any]
     return ClusterFinding(member.server, verdict, facts)
 
 
-def _behind(member: Member, members: Sequence[Member]) -> int | None:
+def transactions_behind(member: Member, members: Sequence[Member]) -> int | None:
     """How many transactions behind the leader; None where that cannot be told. Of an earlier epoch: all of this one."""
     leaders = [other.zxid for other in members if other.mode == "leader"]
     if len(leaders) != 1 or member.zxid < 0 or leaders[0] < 0 or member.mode not in (*VOTING, "observer"):
@@ -74,7 +74,7 @@ def _behind(member: Member, members: Sequence[Member]) -> int | None:
 
 
 def _ensemble(members: Sequence[Member], limits: Mapping[str, Any]) -> ClusterFinding:
-    voters = _voters(members)
+    voters = voter_count(members)
     in_step = _in_step(members, limits)
     silent = sum(member.state not in (ANSWERED, REFUSED, NOT_SERVING) for member in members)
     leaders = [member.server for member in members if member.mode == "leader"]
@@ -92,7 +92,7 @@ def _ensemble(members: Sequence[Member], limits: Mapping[str, Any]) -> ClusterFi
     return ClusterFinding("ensemble", combine(verdicts, healthy), facts)
 
 
-def _voters(members: Sequence[Member]) -> int:
+def voter_count(members: Sequence[Member]) -> int:
     """How many vote: as the servers have it, else as the inventory has."""
     said = [member.quorum_size for member in members if member.quorum_size]
     said += [len(member.voters) for member in members if member.voters]
@@ -105,7 +105,7 @@ def _in_step(members: Sequence[Member], limits: Mapping[str, Any]) -> int:
     if leader and leader.synced_followers is not None:
         return leader.synced_followers + 1
     most: int = limits["behind_transactions_warning"]
-    behind = [_behind(member, members) or 0 for member in members if member.mode == "follower"]
+    behind = [transactions_behind(member, members) or 0 for member in members if member.mode == "follower"]
     # a follower has a leader, be it one that did not answer us
     return len([count for count in behind if count <= most]) + 1
 

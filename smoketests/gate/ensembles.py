@@ -1,0 +1,55 @@
+"""Which servers of an ensemble run on which hosts, and how many may go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from agent.sources.zookeeper_words import ANSWERED, NOT_SERVING
+from inventory.model import Host
+from smoketests.cluster.zk_quorum import VOTING, transactions_behind, voter_count
+from smoketests.readers.zookeeper import REFUSED, Member
+
+
+def names_of(host: Host) -> set[str]:
+    """What a server on this host may be called: its name, its address, each also without the domain."""
+    names = {name.lower() for name in (host.name, host.address) if name}
+    return names | {_short(name) for name in names}
+
+
+def _short(name: str) -> str:
+    return name if ":" in name or name.replace(".", "").isdigit() else name.partition(".")[0]
+
+
+def runs_on(server: str, host: Host) -> bool:
+    """Whether `zk1.example.com:2181` is a server of this host."""
+    name, _, port = server.rpartition(":")
+    name = name.strip("[]").lower()
+    if host.ports and port.isdigit() and int(port) not in host.ports and name == host.address:
+        return False  # several servers behind one address, told apart by their ports
+    return bool({name, _short(name)} & names_of(host))
+
+
+def in_step(members: Sequence[Member], most_behind: int) -> list[Member]:
+    """The voters that have what the leader has, by what each says."""
+    return [
+        member
+        for member in members
+        if member.mode in VOTING and (transactions_behind(member, members) or 0) <= most_behind
+    ]
+
+
+def unsynced(members: Sequence[Member], seen_in_step: int) -> int:
+    """How many of those that seem in step are not, by the leader's own count."""
+    leader = next((member for member in members if member.mode == "leader"), None)
+    if leader is None or leader.synced_followers is None:
+        return 0
+    return max(seen_in_step - leader.synced_followers - 1, 0)
+
+
+def silent(members: Iterable[Member]) -> list[str]:
+    """The servers of which nothing is known."""
+    return [member.server for member in members if member.state not in (ANSWERED, REFUSED, NOT_SERVING)]
+
+
+def majority(members: Sequence[Member]) -> int:
+    return voter_count(members) // 2 + 1

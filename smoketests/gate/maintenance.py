@@ -1,0 +1,43 @@
+"""What is asked: which hosts, what for, for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+REPLACE_DISK, REPLACE_PSU, DECOMMISSION = "replace-disk", "replace-psu", "decommission"
+PURPOSES = (
+    "reboot",
+    "power-off",
+    REPLACE_DISK,
+    "replace-dimm",
+    REPLACE_PSU,
+    "replace-nic",
+    "upgrade",
+    DECOMMISSION,
+)
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """One question to the gate.
+
+    hosts: names or patterns of the inventory, judged together. disk: the serial number of the disk that is replaced.
+    after: is everything back? accept: rule -> why its answer is taken. lock: the id of the lock that the asker holds.
+    """
+
+    hosts: tuple[str, ...]
+    purpose: str
+    cluster: str = ""
+    disk: str = ""
+    minutes: int = 60
+    after: bool = False
+    accept: Mapping[str, str] = field(default_factory=dict)
+    lock: str = ""
+
+    @property
+    def words(self) -> str:
+        """before the reboot of kafka-a03, for a person."""
+        when = "after" if self.after else "before"
+        disk = f" (disk {self.disk})" if self.disk else ""
+        return f"{when} {self.purpose} of {', '.join(self.hosts)}{disk}"

@@ -1,0 +1,138 @@
+"""The gate's rules: each file is one, pure, and this folder's listing is their registry."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from agent import engine
+from smoketests import cluster
+from smoketests.cluster.view import CannotTell, ClusterFinding, ClusterView, NotAsked
+from smoketests.gate.decision import (
+    ACCEPTED,
+    CANNOT_TELL,
+    FAILED,
+    NOT_ASKED,
+    RuleResult,
+)
+from smoketests.gate.maintenance import PURPOSES, Maintenance
+from smoketests.gate.situation import Situation
+
+BEFORE, AFTER = "before", "after"
+
+
+class Rule(Protocol):
+    """A module of this folder. Its docstring begins with its question and says when it is failed, warned and so on.
+
+    PURPOSES: what it is asked for. WHEN: before, after, or both. CHECKS: host checks whose findings it reads.
+    ACCEPTABLE: why its answer cannot be accepted, empty if it can.
+    """
+
+    LIMITS: Mapping[str, Any]
+    PURPOSES: Sequence[str]
+    WHEN: Sequence[str]
+    CHECKS: Sequence[str]
+    FINAL: str
+
+    def judge(self, situation: Situation, limits: Mapping[str, Any]) -> RuleResult: ...
+
+
+def names() -> list[str]:
+    """The rules there are."""
+    (folder,) = __path__
+    return sorted(name[:-3] for name in os.listdir(folder) if name.endswith(".py") and name != "__init__.py")
+
+
+def load(name: str) -> Rule:
+    module: Any = importlib.import_module(f"{__name__}.{name}")
+    return module  # type: ignore[no-any-return]
+
+
+def question(name: str) -> str:
+    """The first line of the rule's docstring."""
+    return (inspect.getdoc(load(name)) or "").partition("\n")[0]
+
+
+def why_not(rule: Rule, maintenance: Maintenance) -> str:
+    """Why this rule is not asked; empty if it is."""
+    when = AFTER if maintenance.after else BEFORE
+    if when not in rule.WHEN:
+        return f"only asked {' and '.join(rule.WHEN)} a maintenance"
+    return "" if maintenance.purpose in rule.PURPOSES else f"only asked for {', '.join(rule.PURPOSES)}"
+
+
+def checks(maintenance: Maintenance) -> tuple[str, ...]:
+    """The host checks that the rules of this question read."""
+    asked = [load(name) for name in names() if not why_not(load(name), maintenance)]
+    known = engine.names()
+    return tuple(dict.fromkeys(check for rule in asked for check in rule.CHECKS if check in known))
+
+
+def judge_all(situation: Situation) -> list[RuleResult]:
+    """Every rule there is, asked or not."""
+    return [_accepted(situation.maintenance, judged(situation, name)) for name in names()]
+
+
+def judged(situation: Situation, name: str) -> RuleResult:
+    """One rule's answer, never an exception: one broken rule never hides another."""
+    rule = load(name)
+    unasked = why_not(rule, situation.maintenance)
+    try:
+        result = RuleResult(NOT_ASKED, unasked) if unasked else rule.judge(situation, _limits(situation, name, rule))
+    except NotAsked as problem:
+        result = RuleResult(NOT_ASKED, str(problem))
+    except CannotTell as problem:
+        result = RuleResult(CANNOT_TELL, str(problem))
+    except Exception as error:
+        result = RuleResult(CANNOT_TELL, f"the rule itself failed: {type(error).__name__}: {error}"[:300])
+    return result._replace(name=name, question=question(name))
+
+
+def _limits(situation: Situation, name: str, rule: Rule) -> Mapping[str, Any]:
+    """The inventory may change them for a cluster, under gate_NAME."""
+    return {**rule.LIMITS, **situation.view.cluster.limits.get(PREFIX + name, {})}
+
+
+PREFIX = "gate_"
+
+
+def _accepted(maintenance: Maintenance, result: RuleResult) -> RuleResult:
+    because = maintenance.accept.get(result.name, "")
+    if not because or result.status not in (FAILED, CANNOT_TELL):
+        return result
+    return result._replace(status=ACCEPTED, reason=f"{result.status}: {result.reason}", because=because)
+
+
+def unacceptable(accept: Mapping[str, str]) -> str:
+    """Why something of this cannot be accepted, in a sentence; empty if it can."""
+    for name, because in accept.items():
+        if name not in names():
+            near = difflib.get_close_matches(name, names(), 1)
+            return f"there is no rule {name!r}; " + (f"did you mean {near[0]}?" if near else "see smoke gate rules")
+        if load(name).FINAL:
+            return f"{name} cannot be accepted: {load(name).FINAL}"
+        if not because.strip():
+            return f"say why {name} is accepted: --because"
+    return ""
+
+
+def explain(name: str) -> str:
+    """A rule's own words, its limits and what it is asked for."""
+    rule = load(name)
+    limits = "\n".join(f"  {limit} = {value}" for limit, value in rule.LIMITS.items()) or "  none"
+    purposes = "every purpose" if set(rule.PURPOSES) == set(PURPOSES) else ", ".join(rule.PURPOSES)
+    reads = f"Host checks that it reads: {', '.join(rule.CHECKS)}\n\n" if rule.CHECKS else ""
+    accept = f"Cannot be accepted: {rule.FINAL}" if rule.FINAL else f'Accepted with: --accept {name} --because "…"'
+    return (
+        f"{name}: {inspect.getdoc(rule)}\n\nAsked {' and '.join(rule.WHEN)} a maintenance, for {purposes}.\n\n"
+        f"{reads}Limits (an inventory may change each for a cluster, under {PREFIX}{name}):\n{limits}\n\n{accept}"
+    )
+
+
+def judged_in(view: ClusterView, check: str) -> Sequence[ClusterFinding]:
+    """What a question about the whole cluster (smoketests/cluster) finds."""
+    return cluster.judged(view, check)

@@ -1,0 +1,40 @@
+"""Does every machine answer that must carry the load?
+
+Failed: never; who does not answer may be well or dead.
+
+Cannot tell: a machine of the cluster did not answer, or told only a part. Before a maintenance, the hosts that leave need
+not answer: that may be why they are taken out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent.status import FINE, unknown
+from smoketests.cluster.view import NotAsked, some
+from smoketests.gate import machines
+from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import PURPOSES as ALL
+from smoketests.gate.situation import Situation
+
+LIMITS: Mapping[str, Any] = {"named": 3}
+PURPOSES = ALL
+WHEN = ("before", "after")
+CHECKS = ()
+FINAL = ""
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    hosts = situation.must_be_well
+    if not hosts:
+        raise NotAsked("no other machine in the inventory's cluster")
+    bad = {host.name: machines.why_silent(situation, host) for host in hosts if _is_odd(situation, host.name)}
+    said = some([f"{name} ({why})" for name, why in bad.items()], limits["named"])
+    verdicts = [unknown(f"no whole answer of {said}")] if bad else []
+    return ruled(verdicts, f"all {len(hosts)} answered", silent=bad)
+
+
+def _is_odd(situation: Situation, name: str) -> bool:
+    report = situation.view.reports.get(name)
+    return report is None or not report.report.findings or report.reach.status not in FINE

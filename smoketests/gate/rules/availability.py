@@ -1,0 +1,62 @@
+"""Does every partition stay writable while these hosts are away?
+
+Strimzi's rule, for all hosts that leave at once: a partition whose replicas outnumber min.insync.replicas must keep that
+many in sync. Partitions that cannot keep them even when all is well are no_spare_copy's and single_copies' business.
+
+Failed: a partition would have fewer replicas in sync than min.insync.replicas, or none at all.
+
+Cannot tell: Kafka did not tell its partitions, or the min.insync.replicas of a topic on these brokers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from agent.status import critical, unknown
+from smoketests.cluster.view import some
+from smoketests.gate import wording
+from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import PURPOSES as ALL
+from smoketests.gate.situation import Situation
+
+if TYPE_CHECKING:
+    from smoketests.readers.kafka import Partition
+
+LIMITS: Mapping[str, Any] = {"named": 5}
+PURPOSES = ALL
+WHEN = ("before",)
+CHECKS = ()
+FINAL = ""
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    rows = wording.held(situation)
+    leaving = situation.leaving_ids
+    short = [row for row in rows if blocks(row, leaving) and set(row.isr) - leaving]
+    gone = [row for row in rows if blocks(row, leaving) and not set(row.isr) - leaving]
+    untold = sorted({row.topic for row in rows if row.min_isr is None and len(row.replicas) > 1 and row not in gone})
+    who = wording.brokers(situation, leaving)
+    verdicts = []
+    if gone:
+        verdicts.append(critical(f"{wording.listed(gone, limits)} would have no replica in sync without {who}"))
+    if short:
+        verdicts.append(critical(f"{wording.listed(short, limits)} would be below min.insync.replicas without {who}"))
+    if untold:
+        verdicts.append(unknown(f"min.insync.replicas is not told of {len(untold)} topics: {some(untold, 3)}"))
+    healthy = f"all {len(rows)} partitions of {who} keep enough replicas in sync"
+    evidence = {"partitions": len(rows), "blocked": wording.rows([*gone, *short]), "untold": untold[:100]}
+    return ruled(verdicts, healthy, **evidence)
+
+
+def blocks(row: Partition, leaving: Collection[int]) -> bool:
+    """Whether this partition forbids that the brokers leave."""
+    here = set(leaving) & set(row.replicas)
+    if not here or len(row.replicas) < 2:
+        return False
+    left = set(row.isr) - here
+    if not left:
+        return True
+    if row.min_isr is None or len(row.replicas) <= row.min_isr:
+        return False
+    return len(row.isr) < row.min_isr or (len(left) < row.min_isr and bool(here & set(row.isr)))

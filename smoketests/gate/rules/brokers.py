@@ -1,0 +1,39 @@
+"""Is every other broker registered under its own id?
+
+Failed: a broker of the inventory is not registered, under another's id, twice, or fenced; afterwards this holds for the
+hosts themselves too.
+
+Warned: brokers that the inventory does not know; ZooKeeper and Kafka's metadata differ.
+
+Cannot tell: neither ZooKeeper nor Kafka could be asked, or a broker has no id in the inventory and no address fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent.status import CRITICAL, SKIPPED, UNKNOWN, WARNING
+from smoketests.cluster.view import NotAsked
+from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import PURPOSES as ALL
+from smoketests.gate.rules import judged_in
+from smoketests.gate.situation import BROKER_ROLE, Situation
+
+LIMITS: Mapping[str, Any] = {}
+PURPOSES = ALL
+WHEN = ("before", "after")
+CHECKS = ()
+FINAL = ""
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    if not any(BROKER_ROLE in host.roles for host in situation.view.cluster.hosts):
+        raise NotAsked("the cluster has no brokers")
+    found = judged_in(situation.view, "broker_ids")
+    if all(finding.verdict.status == SKIPPED for finding in found):
+        situation.kafka  # noqa: B018  raises: brokers of which nobody can be asked
+    counted = [finding for finding in found if situation.after or finding.host not in situation.names]
+    bad = [finding.verdict for finding in counted if finding.verdict.status in (CRITICAL, WARNING, UNKNOWN)]
+    rows = {finding.item: finding.verdict.reason for finding in counted[:200]}
+    return ruled(bad, f"{len(list(situation.registered))} brokers are registered under their own ids", brokers=rows)

@@ -1,0 +1,130 @@
+"""Does the quorum of KRaft controllers keep its majority, caught up, without these hosts?
+
+Strimzi's rule: the voters that stay and have fetched all within controller.quorum.fetch.timeout.ms must be a majority
+of all voters. A quorum of 1 or 2 stops while one is away; Strimzi lets it, here it must be accepted.
+
+Failed: no leader; too few voters caught up would be left.
+
+Warned: the quorum's leader leaves (if others are to be done too, do it last); voters that stay are behind.
+
+Cannot tell: which voter runs on the host, and it matters; this version does not tell who is caught up.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from agent.status import CRITICAL, UNKNOWN, WARNING, Verdict, critical, unknown, warning
+from smoketests.cluster.view import NotAsked, some
+from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import PURPOSES as ALL
+from smoketests.gate.rules import judged_in
+from smoketests.gate.situation import KRAFT_ROLE, Situation
+
+if TYPE_CHECKING:
+    from smoketests.readers.kafka import Quorum
+
+LIMITS: Mapping[str, Any] = {"fetch_timeout_ms": 2000}
+PURPOSES = ALL
+WHEN = ("before", "after")
+CHECKS = ()
+FINAL = ""
+SMALL = 2
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    said = situation.kafka
+    quorum = said.quorum
+    if quorum is None:
+        return _without_quorum(situation)
+    if situation.after or situation.stays_up:
+        found = [finding.verdict for finding in judged_in(situation.view, "zk_quorum")]
+        bad = [verdict for verdict in found if verdict.status in (CRITICAL, WARNING, UNKNOWN)]
+        return ruled(bad, f"{len(quorum.voters)} controllers are caught up", leader=quorum.leader)
+    known, unnamed = _leaving(situation, quorum)
+    if not known and not unnamed:
+        return ruled(_leaderless(quorum), "no controller leaves", leader=quorum.leader)
+    evidence = {"leader": quorum.leader, "behind_ms": {str(voter.id): voter.behind_ms for voter in quorum.voters}}
+    verdicts = _any_of(quorum, known, unnamed, limits)
+    return ruled(verdicts, "enough controllers that are caught up are left", leaving=sorted(known), **evidence)
+
+
+def _without_quorum(situation: Situation) -> RuleResult:
+    untold = [why for why in situation.kafka.untold if "quorum" in why]
+    if untold:
+        return ruled([unknown("; ".join(untold))], "")
+    if situation.view.cluster.zookeeper:
+        raise NotAsked("the cluster uses ZooKeeper")
+    return ruled([unknown("the inventory names no ZooKeeper, and Kafka tells of no quorum of controllers")], "")
+
+
+def _leaving(situation: Situation, quorum: Quorum) -> tuple[set[int], int]:
+    """The voters that leave, and of how many hosts with a controller it is not known which voter theirs is."""
+    voters = {voter.id for voter in quorum.voters}
+    known: set[int] = set()
+    unnamed = 0
+    for host in situation.leaving:
+        ids = {host.broker_id} if host.broker_id is not None else set(situation.ids_of(host))
+        here = {number for number in ids if number is not None} & voters
+        known |= here
+        unnamed += not here and KRAFT_ROLE in host.roles
+    return known, unnamed
+
+
+def _any_of(quorum: Quorum, known: set[int], unnamed: int, limits: Mapping[str, Any]) -> list[Verdict]:
+    """The verdicts; where it is not known which voters leave, they count only if it is the same whoever they are."""
+    others = sorted({voter.id for voter in quorum.voters} - known)
+    cases = [_without(quorum, known | set(more), limits) for more in itertools.combinations(others, unnamed)]
+    if not cases:
+        return [unknown(f"{unnamed} controllers leave, of which nobody tells which voter they are")]
+    statuses = {_worst(case) for case in cases}
+    if len(statuses) == 1:
+        return cases[0]
+    return [unknown("which voters run on these hosts matters, and the inventory gives them no broker_id (node.id)")]
+
+
+def _worst(verdicts: Collection[Verdict]) -> bool:
+    return any(verdict.status == CRITICAL for verdict in verdicts)
+
+
+def _leaderless(quorum: Quorum) -> list[Verdict]:
+    return [critical("the controllers have no leader")] if quorum.leader < 0 else []
+
+
+def _without(quorum: Quorum, leaving: Collection[int], limits: Mapping[str, Any]) -> list[Verdict]:
+    verdicts = _leaderless(quorum)
+    if any(voter.behind_ms is None for voter in quorum.voters if voter.id != quorum.leader):
+        verdicts.append(unknown("this version does not tell how far the controllers are behind their leader"))
+    late = sorted(behind(quorum, limits["fetch_timeout_ms"]) - set(leaving))
+    left = len(caught_up_without(quorum, leaving, limits["fetch_timeout_ms"]))
+    who = f"voter {some([str(number) for number in sorted(leaving)])}"
+    voters = len(quorum.voters)
+    if not verdicts and not enough_left(quorum, leaving, limits["fetch_timeout_ms"]):
+        verdicts.append(critical(f"without {who}, {left} of {voters} controllers caught up would be left"))
+    elif not verdicts and voters <= SMALL:
+        verdicts.append(critical(f"a quorum of {voters} stops while {who} is away: nobody elects leaders"))
+    elif late:
+        verdicts.append(warning(f"voter {some([str(number) for number in late])} is behind the leader"))
+    if quorum.leader in leaving:
+        verdicts.append(warning(f"voter {quorum.leader} leads the quorum: if others are to be done too, do it last"))
+    return verdicts
+
+
+def behind(quorum: Quorum, timeout_ms: int) -> set[int]:
+    """The voters that lack something for longer than the timeout, or of which it is not told."""
+    late = {v.id for v in quorum.voters if v.behind_ms is None or not 0 <= v.behind_ms < timeout_ms}
+    return late - {quorum.leader}
+
+
+def caught_up_without(quorum: Quorum, leaving: Collection[int], timeout_ms: int) -> set[int]:
+    """The voters that are caught up and stay."""
+    return {voter.id for voter in quorum.voters} - behind(quorum, timeout_ms) - set(leaving)
+
+
+def enough_left(quorum: Quorum, leaving: Collection[int], timeout_ms: int) -> bool:
+    """Strimzi's answer, with its leniency for quorums of 1 and 2."""
+    voters = {voter.id for voter in quorum.voters}
+    needed = (len(voters) + 2) // 2 if len(voters) > SMALL else len(voters - set(leaving))
+    return quorum.leader >= 0 and len(caught_up_without(quorum, leaving, timeout_ms)) >= needed

@@ -1,0 +1,36 @@
+"""Does every topic on these hosts have more replicas than min.insync.replicas?
+
+With as many (2 of 2), one broker that is away stops every write with acks=all, however healthy the others are. Strimzi's
+rule silently allows it, for such a topic could never be rolled at all.
+
+Failed: a topic with min.insync.replicas replicas or fewer has one here. Accept it where its writers can wait.
+
+Cannot tell: Kafka did not tell its partitions. (What is not told of min.insync.replicas: see availability.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent.status import critical
+from smoketests.cluster.view import some
+from smoketests.gate import wording
+from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import PURPOSES as ALL
+from smoketests.gate.situation import Situation
+
+LIMITS: Mapping[str, Any] = {"named": 5}
+PURPOSES = ALL
+WHEN = ("before",)
+CHECKS = ()
+FINAL = ""
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    rows = wording.held(situation)
+    tight = [row for row in rows if row.min_isr is not None and 1 < len(row.replicas) <= row.min_isr]
+    kinds = sorted({f"{row.topic[:80]} ({len(row.replicas)} of {row.min_isr})" for row in tight})
+    said = f"writes with acks=all stop meanwhile: as many replicas as min.insync.replicas have {some(kinds)}"
+    healthy = f"the topics of all {len(rows)} partitions there can spare one"
+    return ruled([critical(said)] if tight else [], healthy, tight=wording.rows(tight))

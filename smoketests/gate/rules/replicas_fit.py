@@ -1,0 +1,31 @@
+"""Are enough brokers left for as many replicas as every topic has?
+
+Failed: a topic has more replicas than brokers would be left; reduce them first, or add a broker.
+
+Cannot tell: Kafka did not tell its partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent.status import critical
+from smoketests.gate import wording
+from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import DECOMMISSION
+from smoketests.gate.situation import Situation
+
+LIMITS: Mapping[str, Any] = {"named": 5}
+PURPOSES = (DECOMMISSION,)
+WHEN = ("before",)
+CHECKS = ()
+FINAL = ""
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    rows = wording.held(situation)
+    left = len({row.id for row in situation.registered if not row.fenced} - situation.leaving_ids)
+    wide = [row for row in rows if len(row.replicas) > left]
+    said = f"{wording.listed(wide, limits)} have more replicas than the {left} brokers that are left" if wide else ""
+    return ruled([critical(said)] if wide else [], f"{left} brokers are left, enough for every topic", brokers_left=left)

@@ -1,0 +1,34 @@
+"""Is there a partition of which the only copy stands on these hosts?
+
+Strimzi's rule silently allows it: nothing protects a single copy anyway. Its readers and writers stop nevertheless, and
+if the disk does not come back, its data are gone.
+
+Failed: a partition with one replica, on a broker that leaves. Accept it where nobody needs the topic meanwhile.
+
+Cannot tell: Kafka did not tell its partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent.status import critical
+from smoketests.gate import wording
+from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import PURPOSES as ALL
+from smoketests.gate.situation import Situation
+
+LIMITS: Mapping[str, Any] = {"named": 5}
+PURPOSES = ALL
+WHEN = ("before",)
+CHECKS = ()
+FINAL = ""
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    rows = wording.held(situation)
+    single = [row for row in rows if len(row.replicas) == 1]
+    said = f"{wording.listed(single, limits)} have no other replica: neither read nor written meanwhile"
+    healthy = f"all {len(rows)} partitions there have another replica"
+    return ruled([critical(said)] if single else [], healthy, single=wording.rows(single))

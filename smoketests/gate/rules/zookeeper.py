@@ -1,0 +1,116 @@
+"""Does the ZooKeeper ensemble keep its majority, in step, without these hosts?
+
+Asked of the cluster's own ensemble, and of every other cluster whose ensemble has a server on these hosts.
+
+Failed: fewer servers in step would be left than a majority; an ensemble of 1 or 2, which stops with any that goes; for
+hosts without a server of it: it has no leader, or can lose none.
+
+Warned: the ensemble's leader leaves (if others are to be done too, do it last); servers that stay are not in step.
+
+Cannot tell: servers did not answer without which there may be no majority; which server runs on the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent.status import CRITICAL, UNKNOWN, WARNING, Verdict, critical, unknown, warning
+from smoketests.cluster.view import CannotTell, ClusterView, NotAsked, some
+from smoketests.gate import ensembles
+from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import PURPOSES as ALL
+from smoketests.gate.rules import judged_in
+from smoketests.gate.situation import ZOOKEEPER_ROLE, Situation
+from smoketests.readers.zookeeper import Member
+
+LIMITS: Mapping[str, Any] = {"behind_transactions": 10_000}
+PURPOSES = ALL
+WHEN = ("before", "after")
+CHECKS = ()
+FINAL = ""
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    views = {frozenset(view.cluster.zookeeper): view for view in _views(situation)}
+    if not views:
+        raise NotAsked(_why_none(situation))
+    verdicts: list[Verdict] = []
+    healthy, evidence = [], {}
+    for view in views.values():
+        found, said = _of_view(situation, view, limits)
+        verdicts += found
+        healthy.append(said)
+        members = view.zookeeper.members if view.zookeeper else ()
+        evidence[view.cluster.name] = {member.server: member.mode or member.state for member in members}
+    return ruled(verdicts, "; ".join(healthy), ensembles=evidence)
+
+
+def _views(situation: Situation) -> list[ClusterView]:
+    return [view for view in (situation.view, *situation.served) if view.cluster.zookeeper]
+
+
+def _why_none(situation: Situation) -> str:
+    """NotAsked's sentence; CannotTell where a ZooKeeper server leaves that no cluster names."""
+    ours = [host.name for host in situation.leaving if ZOOKEEPER_ROLE in host.roles]
+    if ours:
+        raise CannotTell(f"whose ZooKeeper runs on {some(ours)}: the inventory names no ensemble (zookeeper: [host:2181])")
+    return "the inventory names no ZooKeeper of this cluster"
+
+
+def _of_view(situation: Situation, view: ClusterView, limits: Mapping[str, Any]) -> tuple[list[Verdict], str]:
+    if view.zookeeper is None:
+        return [unknown(view.problems.get("zookeeper") or "ZooKeeper was not asked")], ""
+    members = view.zookeeper.members
+    leaving = [] if situation.after or situation.stays_up else _leaving(situation, view)
+    if not leaving:
+        return _as_it_is(view), f"{view.cluster.name}'s ensemble of {len(members)} is in step"
+    return _without(members, leaving, limits), f"{_left(members, leaving, limits)} in step are left, enough for a majority"
+
+
+def _leaving(situation: Situation, view: ClusterView) -> list[Member]:
+    """The ensemble's servers on the hosts that leave."""
+    assert view.zookeeper
+    found: list[Member] = []
+    for host in situation.leaving:
+        here = [member for member in view.zookeeper.members if ensembles.runs_on(member.server, host)]
+        # of a cluster that is only served we ask because a server of it is here
+        if not here and ZOOKEEPER_ROLE in host.roles and view is situation.view:
+            servers = some([member.server for member in view.zookeeper.members])
+            raise CannotTell(f"which server of {servers} runs on {host.name}: none has its name or address")
+        found += here
+    return list(dict.fromkeys(found))
+
+
+def _as_it_is(view: ClusterView) -> list[Verdict]:
+    """The ensemble's own state, as the check zk_quorum has it."""
+    found = [finding.verdict for finding in judged_in(view, "zk_quorum")]
+    return [verdict for verdict in found if verdict.status in (CRITICAL, WARNING, UNKNOWN)]
+
+
+def _left(members: Sequence[Member], leaving: Sequence[Member], limits: Mapping[str, Any]) -> int:
+    good = ensembles.in_step(members, limits["behind_transactions"])
+    stay = [member for member in good if member not in leaving]
+    return max(len(stay) - ensembles.unsynced(members, len(good)), 0)
+
+
+def _without(members: Sequence[Member], leaving: Sequence[Member], limits: Mapping[str, Any]) -> list[Verdict]:
+    left, needed = _left(members, leaving, limits), ensembles.majority(members)
+    who = some([member.server for member in leaving])
+    staying = [member for member in members if member not in leaving and member.mode != "observer"]
+    silent = ensembles.silent(staying)
+    said = f"without {who}, {left} servers in step would be left, the majority is {needed}"
+    verdicts = []
+    if left < needed and left + len(silent) >= needed:
+        verdicts.append(unknown(f"{said}; {some(silent)} gave no answer: {_why(members, silent)}"))
+    elif left < needed:
+        verdicts.append(critical(said))
+    elif left < len(staying):
+        verdicts.append(warning(f"{left} of the {len(staying)} servers that stay are in step, the majority is {needed}"))
+    if any(member.mode == "leader" for member in leaving):
+        verdicts.append(warning(f"{who} leads the ensemble: if other servers are to be done too, do it last"))
+    return verdicts
+
+
+def _why(members: Sequence[Member], silent: Sequence[str]) -> str:
+    return next(member.why for member in members if member.server == silent[0]) or "it says nothing of itself"

@@ -1,0 +1,133 @@
+"""Everything that one reading of the gate knows; the rules see nothing else."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from smoketests.cluster.view import CannotTell, ClusterView, NotAsked
+from smoketests.gate.maintenance import DECOMMISSION, REPLACE_DISK, REPLACE_PSU, Maintenance
+from smoketests.readers.zookeeper import Registered
+
+if TYPE_CHECKING:
+    from inventory.model import Host
+    from smoketests.gate.lock import Lock
+    from smoketests.readers.kafka import KafkaFacts, Partition
+
+RAID10 = "raid10"
+KRAFT_ROLE, BROKER_ROLE, ZOOKEEPER_ROLE = "controller", "broker", "zookeeper"
+
+
+@dataclass(frozen=True)
+class Situation:
+    """view: the cluster of the hosts. served: other clusters whose ZooKeeper runs on these hosts.
+
+    locks: None if they could not be read; `unread` says why ("locks", "before"). before: the state that was recorded
+    in front of the maintenance, empty if none is known. now: seconds since the epoch.
+    """
+
+    maintenance: Maintenance
+    view: ClusterView
+    leaving: tuple[Host, ...]
+    served: tuple[ClusterView, ...] = ()
+    locks: Sequence[Lock] | None = ()
+    unread: Mapping[str, str] = field(default_factory=dict)
+    before: Mapping[str, Any] = field(default_factory=dict)
+    now: float = 0.0
+    owner: str = ""
+
+    @property
+    def purpose(self) -> str:
+        return self.maintenance.purpose
+
+    @property
+    def after(self) -> bool:
+        return self.maintenance.after
+
+    @functools.cached_property
+    def names(self) -> frozenset[str]:
+        """Of the hosts that leave."""
+        return frozenset(host.name for host in self.leaving)
+
+    @functools.cached_property
+    def must_be_well(self) -> tuple[Host, ...]:
+        """The hosts that carry the load: before, the others; afterwards, all."""
+        return tuple(host for host in self.view.hosts if self.after or host.name not in self.names)
+
+    @property
+    def stays_up(self) -> str:
+        """Why the hosts keep running meanwhile; empty if they do not."""
+        if self.purpose == REPLACE_PSU:
+            return "the machine runs on while one of its power supplies is replaced"
+        if self.purpose == REPLACE_DISK and all(host.layout == RAID10 for host in self.leaving):
+            return "the broker runs on while a disk of its RAID 10 is replaced"
+        return ""
+
+    @property
+    def for_good(self) -> bool:
+        return self.purpose == DECOMMISSION
+
+    @property
+    def kafka(self) -> KafkaFacts:
+        """What Kafka said; NotAsked for a cluster without brokers, CannotTell where it said nothing."""
+        if self.view.kafka is not None:
+            return self.view.kafka
+        if not any(BROKER_ROLE in host.roles for host in self.view.cluster.hosts) and not self.view.cluster.kafka:
+            raise NotAsked(f"{self.view.cluster.name or 'the cluster'} has no brokers")
+        raise CannotTell(self.view.problems.get("kafka") or self._nameless("kafka: [host:9092]"))
+
+    def _nameless(self, example: str) -> str:
+        name = self.view.cluster.name
+        return f"the inventory names no Kafka servers of {name}; give the cluster {example}"
+
+    @property
+    def partitions(self) -> Sequence[Partition]:
+        """All of them; CannotTell if Kafka told but a part."""
+        said = self.kafka
+        partial = [why for why in said.untold if why.startswith("topic") and not why.startswith("topic settings")]
+        if said.partitions is None or partial:
+            raise CannotTell("; ".join(partial or said.untold) or "Kafka did not tell its partitions")
+        return said.partitions
+
+    @functools.cached_property
+    def leaving_ids(self) -> frozenset[int]:
+        """The broker ids that go; CannotTell for a broker whose id nobody tells."""
+        return frozenset(broker for host in self.leaving for broker in self.ids_of(host))
+
+    def ids_of(self, host: Host) -> tuple[int, ...]:
+        """The ids of the broker on this host; none if it holds no broker."""
+        from smoketests.cluster.broker_ids import fits
+
+        if BROKER_ROLE not in host.roles:
+            return ()
+        if host.broker_id is not None:
+            return (host.broker_id,)
+        found = tuple(sorted({row.id for row in self.registered if fits(host, row)}))
+        if not found:
+            raise CannotTell(f"which broker runs on {host.name}: give it a broker_id in the inventory")
+        return found
+
+    @property
+    def registered(self) -> Iterable[Registered]:
+        """The brokers that ZooKeeper or Kafka's metadata name."""
+        zookeeper = self.view.zookeeper
+        rows = [*(zookeeper.brokers or () if zookeeper else ()), *(self.view.kafka.brokers if self.view.kafka else ())]
+        return {row.id: row for row in rows}.values()
+
+    @functools.cached_property
+    def broker_names(self) -> Mapping[int, str]:
+        """Broker id -> host name, as far as it is known."""
+        known: dict[int, str] = {}
+        for host in self.view.cluster.hosts:
+            try:
+                known.update(dict.fromkeys(self.ids_of(host), host.name))
+            except CannotTell:
+                continue
+        return known
+
+    def broker(self, number: int) -> str:
+        """broker 3 (kafka-a03)"""
+        name = self.broker_names.get(number)
+        return f"broker {number} ({name})" if name else f"broker {number}"
