@@ -95,7 +95,7 @@ def ask(wanted: Wanted, say: Callable[[str], None]) -> Survey:
     clusters = [cluster for cluster in inventory.clusters if names & {host.name for host in cluster.hosts}]
     run_id, at = uuid.uuid4().hex, report.timestamp(time.time())
     host_checks, cluster_checks = _split(wanted.checks)
-    reports = _reports(wanted, hosts, host_checks, run_id)
+    reports = host_reports(wanted, hosts, host_checks, run_id)
     survey = Survey(
         clusters, hosts, run_id, at, cluster_checks, _remembered(wanted, say),
         outside=_readers(clusters, cluster_checks, stop), whole=wanted.whole or len(hosts) == 1,
@@ -148,7 +148,8 @@ def access(wanted: Wanted) -> Access:
     )
 
 
-def _reports(wanted: Wanted, hosts: Sequence[Host], checks: Sequence[str], run_id: str) -> Iterator[HostReport]:
+def host_reports(wanted: Wanted, hosts: Sequence[Host], checks: Sequence[str], run_id: str) -> Iterator[HostReport]:
+    """What comes of these hosts, each as it finishes, asked these checks (nothing: all). CannotAsk."""
     from smoketests import fanout
     from smoketests.bundle import BundleError, build
     from smoketests.unreachable import AccessError

@@ -31,6 +31,7 @@ MOST_BAD_LINES = 20
 # Commands with files of their own, loaded when they are wanted.
 ELSEWHERE = {
     "bundle": "smoketests.bundle_command:bundle",
+    "gate": "smoketests.gate_command:gate",
     "inventory": "smoketests.inventory_commands:inventory",
     "nightly": "smoketests.nightly_command:nightly",
     "playbook": "playbooks.command:playbook",

@@ -12,6 +12,7 @@ import inventory
 from agent import engine
 from inventory import Inventory, InventoryError
 from inventory.problems import Place, Problem, did_you_mean, shown
+from smoketests.gate import rules
 
 ALL_NAMES = "`smoke list` names them all"
 
@@ -67,9 +68,12 @@ def _each(path: str, limits: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]
 
 @functools.cache
 def _limits_of(check: str) -> Mapping[str, Any] | None:
-    """A check's own limits, of the agent's checks and of those of clusters; None where there is no such check."""
+    """The limits of a check of hosts or clusters, or of a rule of the gate; None where there is no such check."""
     if check in engine.names():
         return engine.load(check).LIMITS
+    if check.startswith(rules.PREFIX):
+        name = check.removeprefix(rules.PREFIX)
+        return rules.load(name).LIMITS if name in rules.names() else None
     clusters = _cluster_checks()
     return clusters.load(check).LIMITS if clusters and check in clusters.names() else None
 
@@ -81,7 +85,8 @@ def _cluster_checks() -> Any:
 
 def _near(check: str) -> str:
     clusters = _cluster_checks()
-    known: Iterable[str] = [*engine.names(), *(clusters.names() if clusters else ())]
+    gate = [rules.PREFIX + name for name in rules.names()]
+    known: Iterable[str] = [*engine.names(), *(clusters.names() if clusters else ()), *gate]
     return did_you_mean(check, known, ALL_NAMES)
 
 

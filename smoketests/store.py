@@ -54,7 +54,7 @@ class Writer:
             with contextlib.suppress(FileNotFoundError):  # renamed
                 os.unlink(self._aside)
         if keep:
-            _sync_folder(self._folder)
+            sync_folder(self._folder)
 
 
 class Keeping:
@@ -100,7 +100,7 @@ def write(store: str, run_id: str, at: str, lines: Iterable[str]) -> str:
     return run.path
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
     """Make the rename itself outlive a power cut."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from agent.status import CRITICAL, OK, SKIPPED, UNKNOWN, WARNING, Verdict, combine
@@ -52,7 +52,7 @@ class Decision:
     rules: Sequence[RuleResult]
     run_id: str = ""
     who: str = ""
-    state: Mapping[str, Any] = types.MappingProxyType({})
+    state: Mapping[str, Any] = field(default_factory=dict)
     readings: Sequence[tuple[str, str]] = ()
     unsteady: str = ""
 

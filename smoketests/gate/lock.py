@@ -203,10 +203,10 @@ def _read(path: str, store: str) -> Lock | None:
 
 
 def _parsed(said: Any, store: str) -> Lock:
-    words = {name: str(said[name])[:LONGEST_WORD] for name in ("cluster", "purpose", "owner")}
-    times = {name: float(said[name]) for name in ("since", "until")}
-    in_range = all(0 <= value < LAST_SECOND for value in times.values())
+    cluster, purpose, owner = (str(said[name])[:LONGEST_WORD] for name in ("cluster", "purpose", "owner"))
+    since, until = float(said["since"]), float(said["until"])
+    in_range = 0 <= since < LAST_SECOND and 0 <= until < LAST_SECOND
     if not isinstance(said["hosts"], list) or not ID.fullmatch(said["id"]) or not in_range:
         raise ValueError("not one of ours")
     hosts = tuple(str(name)[:LONGEST_WORD] for name in said["hosts"][:1000])
-    return Lock(id=said["id"], hosts=hosts, store=store, **words, **times)
+    return Lock(said["id"], cluster, hosts, purpose, owner, since, until, store)

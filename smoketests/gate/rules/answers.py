@@ -2,8 +2,8 @@
 
 Failed: never; who does not answer may be well or dead.
 
-Cannot tell: a machine of the cluster did not answer, or told only a part. Before a maintenance, the hosts that leave need
-not answer: that may be why they are taken out.
+Cannot tell: a machine of the cluster did not answer, or told only a part. Before a maintenance, the hosts that leave
+need not answer: that may be why they are taken out.
 """
 
 from __future__ import annotations

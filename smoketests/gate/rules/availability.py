@@ -1,7 +1,7 @@
 """Does every partition stay writable while these hosts are away?
 
-Strimzi's rule, for all hosts that leave at once: a partition whose replicas outnumber min.insync.replicas must keep that
-many in sync. Partitions that cannot keep them even when all is well are no_spare_copy's and single_copies' business.
+Strimzi's rule, for all hosts that leave at once: a partition whose replicas outnumber min.insync.replicas must keep
+that many in sync. Those that cannot even when all is well are the business of no_spare_copy and single_copies.
 
 Failed: a partition would have fewer replicas in sync than min.insync.replicas, or none at all.
 

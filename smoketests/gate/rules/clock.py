@@ -2,8 +2,8 @@
 
 Kafka's retention, ZooKeeper's sessions and every log that is read afterwards depend on it.
 
-Failed: a clock is off by as much as the checks clock and clock_skew call critical, on a machine that must carry the load
-(afterwards also on the hosts themselves).
+Failed: a clock is off by as much as the checks clock and clock_skew call critical, on a machine that must carry the
+load (afterwards also on the hosts themselves).
 
 Warned, cannot tell: as those checks do.
 """

@@ -1,6 +1,6 @@
 """Where will the leaders land, broker by broker, if these hosts go?
 
-A simulation: each partition that a leaving broker leads goes to its first other replica that is in sync, as Kafka elects.
+A simulation: each partition that a leaving broker leads goes to its first other replica in sync, as Kafka elects.
 
 Warned: a broker would lead twice as many partitions as the mean of all that stay.
 
@@ -49,7 +49,9 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     if not moved:
         return ruled([], "they lead no partition", **evidence)
     crowded = _crowded(then, len(table), limits)
-    verdicts = [warning(f"{situation.broker(broker)} would lead far more than the others; {said}") for broker in crowded]
+    verdicts = [
+        warning(f"{situation.broker(broker)} would lead far more than the others; {said}") for broker in crowded
+    ]
     return ruled(verdicts[:1], said, **evidence)
 
 

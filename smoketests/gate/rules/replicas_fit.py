@@ -28,4 +28,6 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     left = len({row.id for row in situation.registered if not row.fenced} - situation.leaving_ids)
     wide = [row for row in rows if len(row.replicas) > left]
     said = f"{wording.listed(wide, limits)} have more replicas than the {left} brokers that are left" if wide else ""
-    return ruled([critical(said)] if wide else [], f"{left} brokers are left, enough for every topic", brokers_left=left)
+    return ruled(
+        [critical(said)] if wide else [], f"{left} brokers are left, enough for every topic", brokers_left=left
+    )

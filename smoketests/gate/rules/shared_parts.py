@@ -39,7 +39,9 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     hosts = fates.of_hosts(situation.view)
     parts = [part for part in fates.host_parts(hosts) if part.members & situation.names]
     if not parts:
-        raise NotAsked(f"the inventory names no rack, drawer or power feed that {some(sorted(situation.names))} share")
+        raise NotAsked(
+            f"{some(sorted(situation.names))}: the inventory names no rack, drawer or feed with others on it"
+        )
     verdicts, seen = [], {}
     for part in parts:
         bad = {name: hosts[name].problems & KINDS for name in sorted(part.members - situation.names)}

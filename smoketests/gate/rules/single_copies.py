@@ -1,4 +1,4 @@
-"""Is there a partition of which the only copy stands on these hosts?
+"""Has every partition on these hosts another copy elsewhere?
 
 Strimzi's rule silently allows it: nothing protects a single copy anyway. Its readers and writers stop nevertheless, and
 if the disk does not come back, its data are gone.

@@ -1,4 +1,4 @@
-"""Could a follower that is behind become leader, so that messages are lost?
+"""Is no message lost because a follower that is behind becomes leader?
 
 With unclean.leader.election.enable, Kafka makes a replica leader that is not in sync once the last one that is leaves.
 
@@ -34,5 +34,9 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     if losing:
         verdicts.append(critical(f"{wording.listed(losing, limits)} would be led by a replica that lacks messages"))
     if untold:
-        verdicts.append(unknown(f"unclean elections of {wording.listed(untold, limits)} are not told, no replica is left"))
-    return ruled(verdicts, "no partition's last replica in sync leaves while others are behind", last=wording.rows(last))
+        verdicts.append(
+            unknown(f"unclean elections of {wording.listed(untold, limits)} are not told, no replica is left")
+        )
+    return ruled(
+        verdicts, "no partition's last replica in sync leaves while others are behind", last=wording.rows(last)
+    )

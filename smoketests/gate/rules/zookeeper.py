@@ -54,7 +54,9 @@ def _why_none(situation: Situation) -> str:
     """NotAsked's sentence; CannotTell where a ZooKeeper server leaves that no cluster names."""
     ours = [host.name for host in situation.leaving if ZOOKEEPER_ROLE in host.roles]
     if ours:
-        raise CannotTell(f"whose ZooKeeper runs on {some(ours)}: the inventory names no ensemble (zookeeper: [host:2181])")
+        raise CannotTell(
+            f"whose ZooKeeper runs on {some(ours)}: the inventory names no ensemble (zookeeper: [host:2181])"
+        )
     return "the inventory names no ZooKeeper of this cluster"
 
 
@@ -65,7 +67,9 @@ def _of_view(situation: Situation, view: ClusterView, limits: Mapping[str, Any])
     leaving = [] if situation.after or situation.stays_up else _leaving(situation, view)
     if not leaving:
         return _as_it_is(view), f"{view.cluster.name}'s ensemble of {len(members)} is in step"
-    return _without(members, leaving, limits), f"{_left(members, leaving, limits)} in step are left, enough for a majority"
+    return _without(
+        members, leaving, limits
+    ), f"{_left(members, leaving, limits)} in step are left, enough for a majority"
 
 
 def _leaving(situation: Situation, view: ClusterView) -> list[Member]:
@@ -106,7 +110,9 @@ def _without(members: Sequence[Member], leaving: Sequence[Member], limits: Mappi
     elif left < needed:
         verdicts.append(critical(said))
     elif left < len(staying):
-        verdicts.append(warning(f"{left} of the {len(staying)} servers that stay are in step, the majority is {needed}"))
+        verdicts.append(
+            warning(f"{left} of the {len(staying)} servers that stay are in step, the majority is {needed}")
+        )
     if any(member.mode == "leader" for member in leaving):
         verdicts.append(warning(f"{who} leads the ensemble: if other servers are to be done too, do it last"))
     return verdicts

@@ -1,0 +1,141 @@
+"""One reading: ask the hosts, ZooKeeper, Kafka, the locks and the records, then every rule."""
+
+from __future__ import annotations
+
+import functools
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from agent import report
+from agent.report import Report
+from agent.status import unknown
+from smoketests import asking, readers
+from smoketests.gate import lock, records, rules
+from smoketests.gate.decision import Decision
+from smoketests.gate.ensembles import runs_on
+from smoketests.gate.maintenance import PURPOSES, REPLACE_DISK, Maintenance
+from smoketests.gate.situation import Situation
+from smoketests.progress import Progress
+
+if TYPE_CHECKING:
+    from inventory.model import Cluster, Host, Inventory
+    from smoketests.cluster.view import ClusterView
+    from smoketests.fanout import HostReport
+
+MOST_MINUTES = 14 * 24 * 60
+
+
+def look(maintenance: Maintenance, wanted: asking.Wanted, say: Callable[[str], None]) -> Decision:
+    """One reading, judged, kept nowhere. asking.CannotAsk for a question that makes no sense."""
+    started = time.monotonic()
+    run_id, at = uuid.uuid4().hex, time.time()
+    maintenance, situation = _situation(maintenance, wanted, run_id, at, say)
+    results = rules.judge_all(situation)
+    return Decision(
+        vars(maintenance), report.timestamp(at), time.monotonic() - started, results, run_id, lock.owner(),
+        state=records.state_of(situation),
+    )  # fmt: skip
+
+
+def resolved(maintenance: Maintenance, wanted: asking.Wanted) -> tuple[Maintenance, Inventory, Cluster, list[Host]]:
+    """The question with the hosts' names and their cluster, checked; asking.CannotAsk with the reason."""
+    _check(maintenance)
+    limit, cluster = ",".join(maintenance.hosts), maintenance.cluster or wanted.cluster
+    inventory, chosen = asking.load(replace(wanted, limit=limit, cluster=cluster, role="", layout=""))
+    clusters = [one for one in inventory.clusters if {host.name for host in chosen} & {host.name for host in one.hosts}]
+    if len(clusters) > 1:
+        names = ", ".join(one.name for one in clusters)
+        raise asking.CannotAsk(f"these hosts are of {len(clusters)} clusters ({names}): ask for one at a time")
+    if maintenance.purpose == REPLACE_DISK and len(chosen) > 1:
+        raise asking.CannotAsk(f"{REPLACE_DISK} is for one host at a time: its disk is named")
+    named = replace(maintenance, hosts=tuple(host.name for host in chosen), cluster=clusters[0].name)
+    return named, inventory, clusters[0], list(chosen)
+
+
+def _check(maintenance: Maintenance) -> None:
+    if maintenance.purpose not in PURPOSES:
+        raise asking.CannotAsk(f"{maintenance.purpose!r} is no purpose; there are {', '.join(PURPOSES)}")
+    if not maintenance.hosts:
+        raise asking.CannotAsk("no host is named")
+    if maintenance.purpose == REPLACE_DISK and not maintenance.disk and not maintenance.after:
+        raise asking.CannotAsk("--disk must name the serial number of the disk that is replaced")
+    if maintenance.disk and maintenance.purpose != REPLACE_DISK:
+        raise asking.CannotAsk(f"--disk is for {REPLACE_DISK} only")
+    if not 0 < maintenance.minutes <= MOST_MINUTES:
+        raise asking.CannotAsk(f"a maintenance takes between 1 and {MOST_MINUTES} minutes")
+    problem = rules.unacceptable(maintenance.accept)
+    if problem:
+        raise asking.CannotAsk(problem)
+
+
+def _situation(
+    maintenance: Maintenance, wanted: asking.Wanted, run_id: str, at: float, say: Callable[[str], None]
+) -> tuple[Maintenance, Situation]:
+    named, inventory, cluster, leaving = resolved(maintenance, wanted)
+    for note in inventory.notes:
+        say(note)
+    store = wanted.store or records.STORE
+    unread: dict[str, str] = {}
+    before = _before(store, named, unread)
+    if named.after and not named.disk:
+        named = replace(named, disk=str(before.get("disk", "")))
+    served = [other for other in inventory.clusters if other.name != cluster.name and _serves(leaving, other)]
+    hosts = cluster.hosts
+    if not wanted.write_probe:
+        hosts = tuple(replace(host, write_probe=False) for host in hosts)
+    views = _views([replace(cluster, hosts=hosts), *served], wanted, rules.checks(named), run_id)
+    locks = _locks(store, unread)
+    return named, Situation(
+        named, views[0], tuple(leaving), tuple(views[1:]), locks, unread, before, at, lock.owner()
+    )  # fmt: skip
+
+
+def _serves(hosts: Sequence[Host], cluster: Cluster) -> bool:
+    """Whether a server of this cluster's ensemble runs on one of these hosts."""
+    servers = [server.partition("/")[0] for server in cluster.zookeeper]
+    return any(runs_on(server, host) for server in servers for host in hosts)
+
+
+def _locks(store: str, unread: dict[str, str]) -> list[lock.Lock] | None:
+    try:
+        return lock.held(store)
+    except lock.CannotLock as error:
+        unread["locks"] = str(error)
+        return None
+
+
+def _before(store: str, maintenance: Maintenance, unread: dict[str, str]) -> dict[str, object]:
+    if not maintenance.after:
+        return {}
+    try:
+        return records.before(store, maintenance)
+    except records.NoRecord as error:
+        unread["before"] = str(error)
+        return {}
+
+
+def _views(clusters: Sequence[Cluster], wanted: asking.Wanted, checks: Sequence[str], run_id: str) -> list[ClusterView]:
+    """The clusters as they are now: the first with its hosts' reports, all with what ZooKeeper and Kafka say."""
+    first, *_others = clusters
+    said = [readers.begin(functools.partial(readers.look, cluster, {})) for cluster in clusters]
+    reports: dict[str, HostReport] = {}
+    stop = asking.Stop()
+    with Progress([host.name for host in first.hosts]) as progress, stop:
+        for one in stop.until(asking.host_reports(wanted, first.hosts, checks, run_id)):
+            progress.heard(one)
+            reports[one.host.name] = one
+    if stop.asked:
+        raise KeyboardInterrupt
+    views = [answer(None) for answer in said]
+    windows = {name: one.window for name, one in reports.items() if one.window}
+    heard = {host.name: reports.get(host.name) or _unheard(host) for host in first.hosts}
+    return [replace(views[0], reports=heard, windows=windows), *views[1:]]
+
+
+def _unheard(host: Host) -> HostReport:
+    from smoketests.fanout import HostReport
+
+    return HostReport(host, Report({}, [], []), [], unknown("it was not heard"), 0.0, "unheard")

@@ -1,0 +1,150 @@
+"""What the gate keeps: every question with its answer, and the state in front of a maintenance for the gate behind it.
+
+STORE/gate/date=YYYY-MM-DD/HHMMSS-RUN.json, written aside, synced and then renamed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from smoketests import store as results
+from smoketests.gate import disks
+from smoketests.gate.decision import CANNOT_TELL, Decision, RuleResult
+from smoketests.gate.maintenance import REPLACE_DISK, Maintenance
+
+if TYPE_CHECKING:
+    from inventory.model import Host
+    from smoketests.gate.situation import Situation
+
+STORE = "results"
+SCHEMA = 1
+LARGEST = 8 << 20
+MOST_DAYS = 60
+DAY_S = 86_400
+
+
+class NoRecord(Exception):
+    """There is no decision to compare with; why, in words."""
+
+
+def as_json(decision: Decision) -> dict[str, Any]:
+    """The whole decision as JSON values."""
+    return {
+        "schema": SCHEMA,
+        "run_id": decision.run_id,
+        "at": decision.at,
+        "who": decision.who,
+        "answer": decision.answer,
+        "exit_code": decision.exit_code,
+        "seconds": round(decision.seconds, 1),
+        "maintenance": dict(decision.maintenance),
+        "unsteady": decision.unsteady,
+        "readings": [list(reading) for reading in decision.readings],
+        "rules": [{**rule._asdict(), "evidence": dict(rule.evidence)} for rule in decision.rules],
+        "state": dict(decision.state),
+    }
+
+
+def kept(decision: Decision, store: str) -> Decision:
+    """The decision, kept; where that fails it gets a result more, which makes it no GO: nobody could prove it."""
+    try:
+        path = results.path_of(os.path.join(store, "gate"), decision.run_id, decision.at).removesuffix("l")
+        _write(path, json.dumps(as_json(decision), indent=1, default=str))
+    except (OSError, ValueError) as error:
+        why = f"the decision could not be kept in {store}: {error}"
+        unkept = RuleResult(CANNOT_TELL, why, name="record", question="Is this decision kept?")
+        return replace(decision, rules=[*decision.rules, unkept])
+    return decision
+
+
+def _write(path: str, text: str) -> None:
+    folder, name = os.path.split(path)
+    os.makedirs(folder, exist_ok=True)
+    aside = os.path.join(folder, f".{name}.{os.getpid()}")
+    try:
+        with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640), "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):  # renamed
+            os.unlink(aside)
+    results.sync_folder(folder)
+
+
+def state_of(situation: Situation) -> dict[str, Any]:
+    """What the gate behind the maintenance wants to know of the time in front of it."""
+    state: dict[str, Any] = {"hosts": {host.name: _host_state(situation, host) for host in situation.leaving}}
+    if situation.purpose == REPLACE_DISK and not situation.after:
+        (host,) = situation.leaving
+        serial = situation.maintenance.disk
+        smart = disks.smart_of(situation, host, serial)
+        facts = (smart or {}).get("facts") or {}
+        state["disk"] = serial
+        state["disk_facts"] = {name: facts.get(name) for name in ("size_bytes", "slot", "model", "path")}
+        state["mounts"] = disks.mounts_of(situation, host, serial)
+    return state
+
+
+def _host_state(situation: Situation, host: Host) -> dict[str, Any]:
+    rows = list(disks.smart_rows(situation, host))
+    return {
+        "layout": host.layout,
+        "disks": {str((row.get("facts") or {}).get("serial") or row.get("item")): row.get("status") for row in rows},
+    }
+
+
+def before(store: str, maintenance: Maintenance) -> dict[str, Any]:
+    """The state of the newest decision in front of this maintenance; NoRecord if there is none to be read."""
+    for record in _newest_first(os.path.join(store, "gate")):
+        if _is_of(record, maintenance):
+            return {**record["state"], "at": record.get("at", ""), "answer": record.get("answer", "")}
+    hosts = ", ".join(maintenance.hosts)
+    raise NoRecord(f"{store} holds no decision of the last {MOST_DAYS} days before {maintenance.purpose} of {hosts}")
+
+
+def _is_of(record: Mapping[str, Any], maintenance: Maintenance) -> bool:
+    asked = record.get("maintenance")
+    if not isinstance(asked, dict) or not isinstance(record.get("state"), dict) or asked.get("after"):
+        return False
+    same_disk = not maintenance.disk or asked.get("disk") == maintenance.disk
+    hosts = asked.get("hosts")
+    return (
+        same_disk
+        and isinstance(hosts, list)
+        and set(map(str, hosts)) == set(maintenance.hosts)
+        and asked.get("purpose") == maintenance.purpose
+    )
+
+
+def _newest_first(folder: str) -> Iterator[Mapping[str, Any]]:
+    """Decisions that can be read; one that is damaged is as if it were not there."""
+    oldest = time.strftime("date=%Y-%m-%d", time.gmtime(time.time() - MOST_DAYS * DAY_S))
+    try:
+        days = sorted((day for day in os.listdir(folder) if day.startswith("date=") and day >= oldest), reverse=True)
+        for day in days:
+            for name in sorted(os.listdir(os.path.join(folder, day)), reverse=True):
+                if name.endswith(".json") and not name.startswith("."):
+                    record = _read(os.path.join(folder, day, name))
+                    if record:
+                        yield record
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise NoRecord(f"{folder}: {error.strerror}") from error
+
+
+def _read(path: str) -> Mapping[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            said = json.loads(file.read(LARGEST))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) and said.get("schema") == SCHEMA else {}

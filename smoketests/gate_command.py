@@ -1,0 +1,200 @@
+"""smoke gate: arguments, printing, exit codes. Before a maintenance: GO or NO-GO; behind it: is everything back?"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from smoketests.gate.maintenance import PURPOSES
+
+if TYPE_CHECKING:
+    from smoketests.gate import Decision, Maintenance
+    from smoketests.gate.lock import Lock
+
+CANNOT = 3
+STORE = "results"
+
+ASKED = (
+    click.option("--inventory", "-i", "inventories", multiple=True, metavar="FILE",
+                 help="Who belongs together, and how hosts are reached. Can be given again."),
+    click.option("--host", "-H", "hosts", multiple=True, metavar="HOST[,HOST]",
+                 help="Who leaves: names, kafka-a[01-02]. Several are judged together."),
+    click.option("--for", "purpose", type=click.Choice(PURPOSES), help="What for."),
+    click.option("--cluster", default="", metavar="NAME", help="The cluster that the hosts must be of."),
+    click.option("--disk", default="", metavar="SERIAL", help="The disk that is replaced."),
+    click.option("--duration", "minutes", type=click.IntRange(1, 20160), default=60, show_default=True, metavar="MIN",
+                 help="How long it takes; also how long --hold holds."),
+    click.option("--after", is_flag=True, help="Is everything back, behind the maintenance?"),
+    click.option("--accept", "accepted", multiple=True, metavar="RULE",
+                 help="Take this rule's answer, whatever it is; needs a --because each, and is kept."),
+    click.option("--because", "reasons", multiple=True, metavar="TEXT", help="Why the --accept before it."),
+    click.option("--wait", type=click.FloatRange(0, min_open=True), metavar="MIN",
+                 help="Look again until it is GO several times in a row, at most so long."),
+    click.option("--readings", type=click.IntRange(1, 1000), default=12, show_default=True, metavar="N",
+                 help="With --wait: how many times in a row."),
+    click.option("--every", type=click.FloatRange(1, 3600), default=10, show_default=True, metavar="SECONDS",
+                 help="With --wait: how often."),
+    click.option("--hold", is_flag=True, help="With GO, take the cluster's maintenance lock for --duration."),
+    click.option("--lock", "lock_id", default="", metavar="ID", help="The maintenance lock that you hold already."),
+    click.option("--format", "-f", "format_name", type=click.Choice(["table", "json", "junit"]), default="table"),
+    click.option("--store", default=STORE, show_default=True, metavar="DIR", help="Where all of this is kept."),
+    click.option("--deadline", type=click.FloatRange(1, 3600), default=60, show_default=True, metavar="SECONDS",
+                 help="For one look at a host."),
+    click.option("--jobs", "-j", type=click.IntRange(1, 1000), default=64, show_default=True, metavar="N",
+                 help="How many hosts at once."),
+    click.option("--known-hosts", multiple=True, metavar="FILE", help="Instead of ~/.ssh/known_hosts and ssh's own."),
+    click.option("--identity", multiple=True, metavar="FILE", help="Private key, instead of those in ~/.ssh."),
+    click.option("--ssh-config", default="", metavar="FILE", help="Instead of ~/.ssh/config."),
+    click.option("--ask-sudo", is_flag=True, help="Ask for the password that sudo wants there."),
+    click.option("--no-write-probe", is_flag=True, help="Do not write the one byte that proves a mount writable."),
+)  # fmt: skip
+
+
+def asking_options(command: Any) -> Any:
+    for option in reversed(ASKED):
+        command = option(command)
+    return command
+
+
+@click.group(invoke_without_command=True, subcommand_metavar="[locks|release|rules]")
+@asking_options
+@click.pass_context
+def gate(context: click.Context, /, **options: Any) -> None:
+    """GO or NO-GO before a maintenance, from hardware, ZooKeeper and Kafka together.
+
+    \b
+    smoke gate -i prod.yaml --host kafka-a03 --for reboot
+    smoke gate -i prod.yaml --host kafka-a03 --for replace-disk --disk ZA1BC2 --hold
+    smoke gate -i prod.yaml --host kafka-a03 --for replace-disk --after --wait 60
+
+    Exit codes: 0 GO, 2 NO-GO, 3 CANNOT TELL or wrong usage.
+    """
+    if context.invoked_subcommand:
+        return
+    from smoketests import asking
+
+    maintenance = _maintenance(options)
+    wanted = _wanted(options)
+    try:
+        decision = _decided(maintenance, wanted, options)
+    except asking.CannotAsk as error:
+        _fail(str(error))
+    _show(decision, options["format_name"])
+    sys.exit(decision.exit_code)
+
+
+@gate.command()
+@click.option("--store", default=STORE, show_default=True, metavar="DIR")
+def locks(store: str) -> None:
+    """Show which maintenances are open."""
+    import time
+
+    for lock in _locks(store):
+        click.echo(f"{lock.cluster or '-'}  {lock.words}{'  EXPIRED' if lock.expired(time.time()) else ''}")
+
+
+@gate.command()
+@click.argument("lock_id", metavar="ID")
+@click.option("--store", default=STORE, show_default=True, metavar="DIR")
+def release(lock_id: str, store: str) -> None:
+    """Give a maintenance lock back; `smoke gate locks` shows their ids."""
+    from smoketests.gate import lock as of
+
+    held = {lock.id: lock for lock in _locks(store)}
+    if lock_id not in held:
+        _fail(f"no lock {lock_id!r} in {store}; there are {', '.join(held) or 'none'}")
+    try:
+        released = of.release(held[lock_id])
+    except of.CannotLock as error:
+        _fail(str(error))
+    if not released:
+        _fail(f"the lock {lock_id} was gone before it could be released")
+    click.echo(f"released: {held[lock_id].words}")
+
+
+@gate.command()
+@click.argument("name", required=False, metavar="[RULE]")
+def rules(name: str | None) -> None:
+    """Name every rule and its question, or explain one."""
+    from smoketests.gate import rules as of
+
+    if not name:
+        click.echo("\n".join(f"{rule:<18} {of.question(rule)}" for rule in of.names()))
+        return
+    if name not in of.names():
+        _fail(of.unacceptable({name: "-"}))
+    click.echo(of.explain(name))
+
+
+def _maintenance(options: dict[str, Any]) -> Maintenance:
+    from smoketests.gate import Maintenance
+
+    if options["hold"] and options["after"]:
+        raise click.UsageError("--hold is for before the maintenance; --after needs no lock")
+    for name, option in (("inventories", "-i INVENTORY"), ("hosts", "--host HOST"), ("purpose", "--for PURPOSE")):
+        if not options[name]:
+            raise click.UsageError(f"say {option}")
+    accepted, reasons = options["accepted"], options["reasons"]
+    if len(accepted) != len(reasons):
+        raise click.UsageError("every --accept RULE needs its own --because TEXT")
+    if len(set(accepted)) != len(accepted):
+        raise click.UsageError("a rule is accepted twice")
+    return Maintenance(
+        tuple(options["hosts"]), options["purpose"], options["cluster"], options["disk"], options["minutes"],
+        options["after"], dict(zip(accepted, reasons)), options["lock_id"],
+    )  # fmt: skip
+
+
+def _wanted(options: dict[str, Any]) -> Any:
+    from smoketests import asking
+
+    password = click.prompt("sudo password there", hide_input=True, err=True) if options["ask_sudo"] else ""
+    return asking.Wanted(
+        options["inventories"], jobs=options["jobs"], deadline_s=options["deadline"],
+        known_hosts=options["known_hosts"], keys=options["identity"], ssh_config=options["ssh_config"],
+        sudo_password=password, write_probe=not options["no_write_probe"], store=options["store"],
+    )  # fmt: skip
+
+
+def _decided(maintenance: Maintenance, wanted: Any, options: dict[str, Any]) -> Decision:
+    """Looked at once or until it stands still, held if that is wanted, and kept."""
+    from smoketests.gate import holding, looking, records, waiting
+
+    look: Callable[[], Decision] = functools.partial(looking.look, maintenance, wanted, _say)
+    if options["wait"] is None:
+        decision = look()
+    else:
+        decision = waiting.until_steady(
+            look, waiting.Patience(options["wait"], options["every"], options["readings"]), _say
+        )
+    if options["hold"]:
+        decision = holding.held(decision, options["store"], _say)
+    return records.kept(decision, options["store"])
+
+
+def _show(decision: Decision, format_name: str) -> None:
+    from smoketests.show import gate as shown
+
+    click.echo(shown.render(format_name, decision))
+
+
+def _locks(store: str) -> Sequence[Lock]:
+    from smoketests.gate import lock
+
+    try:
+        return lock.held(store)
+    except lock.CannotLock as error:
+        _fail(str(error))
+
+
+def _say(words: str) -> None:
+    click.echo(f"smoke: {words}", err=True)
+
+
+def _fail(words: str) -> NoReturn:
+    _say(words)
+    sys.exit(CANNOT)

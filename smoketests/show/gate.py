@@ -1,0 +1,148 @@
+"""The gate's decision: a table for a person, JSON for programs, JUnit for CI. Compute nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from agent.formats.text import printable
+from smoketests.gate import decision as of
+from smoketests.gate import records
+from smoketests.show.many_hosts import BOLD, PLAIN
+
+if TYPE_CHECKING:
+    from smoketests.gate.decision import Decision, RuleResult
+
+COLOURS = {of.FAILED: "\x1b[1;31m", of.CANNOT_TELL: "\x1b[35m", of.WARNED: "\x1b[33m", of.ACCEPTED: "\x1b[33m",
+           of.PASSED: "\x1b[32m", of.GO: "\x1b[1;32m", of.NO_GO: "\x1b[1;31m", of.UNTOLD: "\x1b[1;35m"}  # fmt: skip
+NARROWEST, WIDEST, WITHOUT_TERMINAL = 60, 120, 80
+STATUS_WIDTH = len("CANNOT TELL")
+LONGEST_REASON = 1200
+OUTCOMES = {of.FAILED: "failure", of.CANNOT_TELL: "error", of.NOT_ASKED: "skipped"}
+
+
+def render(name: str, decision: Decision) -> str:
+    return FORMATS[name](decision)
+
+
+def table(decision: Decision) -> str:
+    """Worst first, what was not asked in short, and the answer last, where the eye ends."""
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return "\n".join(_lines(decision, _width(), colour))
+
+
+def _width() -> int:
+    if "COLUMNS" in os.environ or sys.stdout.isatty():
+        return min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST)
+    return WITHOUT_TERMINAL
+
+
+def _lines(decision: Decision, width: int, colour: bool) -> Iterator[str]:
+    yield from textwrap.wrap(_title(decision), width, break_on_hyphens=False)
+    yield ""
+    name_width = max((len(rule.name) for rule in decision.rules), default=0)
+    for status in reversed(of.BY_SEVERITY[1:]):
+        for names, words in _folded(decision.with_status(status)):
+            yield from _row(status, names, words, name_width, width, colour)
+    yield from _not_asked(decision, width)
+    yield ""
+    answer, rest = decision.answer, _totals(decision)
+    first, *others = textwrap.wrap(f"{answer}: {rest}", width, break_on_hyphens=False)
+    yield f"{COLOURS[answer]}{answer}{PLAIN}{BOLD}{first[len(answer) :]}{PLAIN}" if colour else first
+    yield from others
+
+
+def _title(decision: Decision) -> str:
+    asked = decision.maintenance
+    when = "Behind" if asked["after"] else "Before"
+    disk = f" of disk {asked['disk']}" if asked["disk"] else ""
+    hosts = ", ".join(asked["hosts"])
+    cluster = f" ({asked['cluster']})" if asked["cluster"] else ""
+    minutes = "" if asked["after"] else f" for {asked['minutes']} min"
+    return printable(f"{when} {asked['purpose']}{disk} on {hosts}{cluster}{minutes}, {decision.at}")
+
+
+def _not_asked(decision: Decision, width: int) -> Iterator[str]:
+    """Rules that were not asked for the same reason share a line."""
+    reasons: dict[str, list[str]] = {}
+    for rule in decision.with_status(of.NOT_ASKED):
+        reasons.setdefault(printable(rule.reason), []).append(rule.name)
+    indent = " " * (STATUS_WIDTH + 1)
+    for reason, names in reasons.items():
+        words = f"{'NOT ASKED':<{STATUS_WIDTH}} {', '.join(names)}: {reason}"
+        yield from textwrap.wrap(words, width, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _folded(rules: Sequence[RuleResult]) -> Iterator[tuple[list[str], str]]:
+    """The names of the rules that say the same, and what they say."""
+    said: dict[str, list[str]] = {}
+    for rule in rules:
+        because = f" (accepted because: {printable(rule.because)})" if rule.because else ""
+        said.setdefault(printable(rule.reason[:LONGEST_REASON]) + because, []).append(rule.name)
+    for words, names in said.items():
+        yield names, words
+
+
+def _row(status: str, names: Sequence[str], words: str, name_width: int, width: int, colour: bool) -> Iterator[str]:
+    indent = STATUS_WIDTH + name_width + 2
+    padded = f"{status.upper():<{STATUS_WIDTH}}"
+    shown = f"{COLOURS[status]}{padded}{PLAIN}" if colour else padded
+    who = names[0] if len(names) == 1 else f"{len(names)} rules"
+    if len(names) > 1:
+        words = f"{words} ({', '.join(names)})"
+    parts = textwrap.wrap(words, max(width - indent, 20), break_on_hyphens=False) or [""]
+    for number, part in enumerate(parts):
+        yield f"{shown} {who:<{name_width}} {part}" if number == 0 else f"{'':<{indent}}{part}"
+
+
+def _totals(decision: Decision) -> str:
+    """3 of 20 rules failed, 1 cannot tell, 2 warned, in 11.8 s; exit 2"""
+    asked = [rule for rule in decision.rules if rule.status != of.NOT_ASKED]
+    statuses = (of.FAILED, of.CANNOT_TELL, of.WARNED, of.ACCEPTED, of.PASSED)
+    counts = [(len(decision.with_status(status)), status) for status in statuses]
+    said = ", ".join(f"{count} {status}" for count, status in counts if count)
+    looked = f", {len(decision.readings)} readings" if decision.readings else ""
+    unsteady = f"; {decision.unsteady}" if decision.unsteady else ""
+    seconds = f"{decision.seconds:.1f} s"
+    return (
+        f"of {len(asked)} rules {said or 'none was asked'}{looked}, in {seconds}{unsteady}; exit {decision.exit_code}"
+    )
+
+
+def as_json(decision: Decision) -> str:
+    return json.dumps(records.as_json(decision), indent=1, default=str)
+
+
+def junit(decision: Decision) -> str:
+    """One suite, one case for each rule; what was accepted or warned passes, and says so."""
+    outcomes = [OUTCOMES.get(rule.status, "") for rule in decision.rules]
+    root = ElementTree.Element("testsuites", name="smoke gate")
+    suite = ElementTree.SubElement(
+        root, "testsuite", name=_title(decision), timestamp=decision.at.removesuffix("Z"), tests=str(len(outcomes)),
+        failures=str(outcomes.count("failure")), errors=str(outcomes.count("error")),
+        skipped=str(outcomes.count("skipped")), time=f"{decision.seconds:.3f}",
+    )  # fmt: skip
+    suite.extend(map(_case, decision.rules))
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode")
+
+
+def _case(rule: RuleResult) -> ElementTree.Element:
+    case = ElementTree.Element("testcase", classname="gate", name=rule.name)
+    outcome = OUTCOMES.get(rule.status)
+    reason = printable(rule.reason[:LONGEST_REASON])
+    if outcome:
+        ElementTree.SubElement(case, outcome, type=rule.status, message=reason).text = rule.question
+    else:
+        because = f" (accepted because: {printable(rule.because)})" if rule.because else ""
+        ElementTree.SubElement(case, "system-out").text = f"{rule.status}: {reason}{because}"
+    return case
+
+
+FORMATS: Mapping[str, Callable[[Decision], str]] = {"table": table, "json": as_json, "junit": junit}
