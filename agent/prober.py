@@ -14,7 +14,7 @@ import signal
 import socket
 import stat
 import sys
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 MAX_BYTES = 8 << 20
 PID_BYTES = 4
@@ -87,22 +87,24 @@ def touch_link(path: str) -> Dict[str, Any]:
     return {"target": os.readlink(path)}
 
 
-def touch_search(path: str, offset: int, inode: int, limit: int, needle: str) -> Dict[str, Any]:
-    """The lines with `needle`, and the line before each, in what was appended to a log since `offset` of file `inode`.
+def touch_search(path: str, offset: int, inode: int, limit: int, needles: str) -> Dict[str, Any]:
+    """The lines with one of the needles (`this|that`), and the line before each, in what was appended to a log since
+    `offset` of file `inode`.
 
     At most the last `limit` bytes of each file are searched. Where the log was rotated since, the files that it was
     renamed to come first, oldest first.
     """
     with open(path, "rb") as log:
         seen = os.fstat(log.fileno())
-        parts = [_matches(old, start, limit, needle) for old, start in _rotated(path, seen, offset, inode)]
+        older = [_matches(old, start, limit, needles) for old, start in _rotated(path, seen, offset, inode)]
         start = offset if seen.st_ino == inode and offset <= seen.st_size else 0
         skipped = max(seen.st_size - start - limit, 0)
         log.seek(start + skipped)
         data = log.read(limit)
     end = log_end(start + skipped, data)
-    parts.append(_lines_with(data[: end - start - skipped], needle))
-    return {"inode": seen.st_ino, "end": end, "skipped_bytes": skipped, "text": "".join(parts)[-MAX_BYTES:]}
+    text = "".join([*(text for text, _skipped in older), _lines_with(data[: end - start - skipped], needles)])
+    skipped += sum(missed for _text, missed in older) + max(len(text) - MAX_BYTES, 0)
+    return {"inode": seen.st_ino, "end": end, "skipped_bytes": skipped, "text": text[-MAX_BYTES:]}
 
 
 def _rotated(path: str, seen: os.stat_result, offset: int, inode: int) -> List[Tuple[str, int]]:
@@ -119,23 +121,33 @@ def _rotated(path: str, seen: os.stat_result, offset: int, inode: int) -> List[T
     return [(entry.path, offset if entry.inode() == inode else 0) for entry in later]
 
 
-def _matches(path: str, start: int, limit: int, needle: str) -> str:
+def _matches(path: str, start: int, limit: int, needles: str) -> Tuple[str, int]:
+    """What a rotated log holds from `start` on, and how much of it was not searched."""
     with open(path, "rb") as log:
-        log.seek(max(start, os.fstat(log.fileno()).st_size - limit))
-        return _lines_with(log.read(limit), needle)
+        skipped = max(os.fstat(log.fileno()).st_size - start - limit, 0)
+        log.seek(start + skipped)
+        return _lines_with(log.read(limit), needles), skipped
 
 
-def _lines_with(data: bytes, needle: str) -> str:
-    """Each line with `needle` and the line before it, every line once."""
+def _lines_with(data: bytes, needles: str) -> str:
+    """Each line with one of the needles and the line before it, every line once."""
     found: List[bytes] = []
-    at, after = data.find(needle.encode()), 0
-    while at >= 0:
-        line = data.rfind(b"\n", 0, at) + 1
-        first = data.rfind(b"\n", 0, max(line - 1, 0)) + 1
-        end = data.find(b"\n", at) + 1 or len(data)
-        found.append(data[max(first, after) : end])
-        at, after = data.find(needle.encode(), end), end
+    after = 0
+    for line in sorted(start for needle in needles.split("|") for start in _starts(data, needle.encode())):
+        if line >= after:
+            first = data.rfind(b"\n", 0, max(line - 1, 0)) + 1
+            end = data.find(b"\n", line) + 1 or len(data)
+            found.append(data[max(first, after) : end])
+            after = end
     return b"".join(found).decode("utf-8", "replace")
+
+
+def _starts(data: bytes, needle: bytes) -> Iterator[int]:
+    """Where the lines begin that hold the needle."""
+    at = data.find(needle)
+    while at >= 0:
+        yield data.rfind(b"\n", 0, at) + 1
+        at = data.find(needle, data.find(b"\n", at) + 1 or len(data))
 
 
 def touch_replace(path: str, text: str, mode: int = 0o600) -> Dict[str, Any]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
-from agent.host import CannotTell, Host, Missing
+from agent.host import CannotTell, Host
 from agent.patterns import pattern
 from agent.sources import kafka, kafka_logs, kernel_log, oom_lines
 from agent.state import Incident
@@ -26,10 +26,7 @@ PLAYBOOK = "out-of-memory"
 SUBJECT = "out_of_memory"
 KERNEL = "kernel"
 NEEDLE = "java.lang.OutOfMemoryError"
-FIRST_BYTES, MOST_BYTES = 1 << 20, 64 << 20
-FIRST_S = 86400
 PIDS_KEPT = 20
-FILES_KEPT = 16
 
 # oom_kill 3
 OOM_KILL_COUNTER = pattern(r"^oom_kill (\d{1,19})$", re.MULTILINE | re.ASCII)
@@ -53,12 +50,15 @@ def find(host: Host) -> Sequence[str]:
 
 
 def look(host: Host, item: str) -> Facts:
-    searched: List[str] = []
-    not_read: List[str] = []
+    searched: Sequence[str] = ()
+    not_read: Sequence[str] = ()
     if item == KERNEL:
         searched = _look_at_kernel(host)
     else:
-        searched, not_read = _look_at_logs(host, item)
+        reading = kafka_logs.read_new(host, SUBJECT, item, NEEDLE)
+        searched, not_read = reading.searched, reading.not_read
+        for found in reading.found:
+            _note(host, item, found)
     incidents = host.state.incidents(SUBJECT, item)
     return Facts(
         item=item,
@@ -127,63 +127,13 @@ def _server_pids(host: Host) -> Dict[str, str]:
     return pids
 
 
-def _look_at_logs(host: Host, item: str) -> Tuple[List[str], List[str]]:
-    row = next(row for row in kafka.roster(host) if row.item == item)
-    remembered = host.state.remembered(f"{SUBJECT}/{item}")
-    logs = kafka_logs.Logs(*remembered) if remembered else kafka_logs.usual(row.role)
-    if row.service:
-        now = kafka_logs.logs(host, row.service)
-        logs = kafka_logs.Logs(list(dict.fromkeys([*now.files, *logs.files]))[:FILES_KEPT], now.journal or logs.journal)
-        host.state.remember(f"{SUBJECT}/{item}", logs)
-    searched: List[str] = []
-    not_read: List[str] = []
-    inodes: List[int] = []
-    for path in [*logs.files, *([f"journal:{logs.journal}"] if logs.journal else [])]:
-        try:
-            found = _search(host, path)
-        except Missing:
-            continue
-        except CannotTell as error:
-            not_read.append(str(error)[:100])
-            continue
-        if found.inode in inodes:
-            continue  # the same file by another name
-        inodes += [found.inode] if found.inode else []
-        searched.append(found.path)
-        if found.skipped_bytes:
-            not_read.append(f"{found.skipped_bytes >> 20} MB of {found.path}: more than is searched in one run")
-        _note(host, item, found)
-    if not searched and not not_read:
-        raise CannotTell(f"no log of {item} was found; looked for {', '.join(logs.files[:3])} and others")
-    return searched, not_read
-
-
-def _search(host: Host, path: str) -> kafka_logs.Search:
-    if path.startswith("journal:"):
-        return kafka_logs.search_journal(host, SUBJECT, path[len("journal:") :], NEEDLE)
-    return kafka_logs.search(host, SUBJECT, path, NEEDLE, FIRST_BYTES, MOST_BYTES)
-
-
 def _note(host: Host, item: str, found: kafka_logs.Search) -> None:
-    """One incident for each kind of error in one log. What is undated happened between the last run and this one."""
-    if not found.text:
-        return
-    now = host.now()
-    oldest = max(now - FIRST_S, now - host.uptime_s()) if found.first else (host.state.previous_at or 0.0)
-    for error in oom_lines.errors(found.text, _zone(host)):
-        if found.first and (error.at is None or error.at < oldest):
-            continue
-        at = now if error.at is None else min(max(error.at, oldest), now)
-        text = f"{error.words} in {found.path}"[:200]
-        host.state.add_incidents(SUBJECT, item, [Incident("server", at, error.times, text)])
-
-
-def _zone(host: Host) -> str:
-    """The machine's own time zone, in which Java writes; UTC where nobody tells."""
-    try:
-        return host.run("env", "-u", "TZ", "date", "+%z").out.strip()
-    except CannotTell:
-        return "+0000"
+    """One incident for each kind of error in one log."""
+    for error in oom_lines.errors(found.text, kafka_logs.zone(host)) if found.text else ():
+        at = kafka_logs.happened(host, found, error.at)
+        if at is not None:
+            text = f"{error.words} in {found.path}"[:200]
+            host.state.add_incidents(SUBJECT, item, [Incident("server", at, error.times, text)])
 
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:

@@ -96,6 +96,23 @@ def test_only_the_end_of_a_long_log_is_searched_and_that_is_said(log: pathlib.Pa
     assert found["text"].count(NEEDLE) == 1 and found["skipped_bytes"] == log.stat().st_size - 1000
 
 
+def test_lines_with_any_of_several_needles_come_once_and_in_order(log: pathlib.Path) -> None:
+    log.write_text("[1] a\n[2] blue\n[3] red and blue\n[4] c\n[5] d\n[6] red\n")
+
+    found = prober.touch_search(str(log), 0, 0, 1000, "red|blue")
+    assert [row[1] for row in found["text"].splitlines()] == ["1", "2", "3", "5", "6"]
+
+
+def test_what_a_rotated_log_holds_beyond_the_limit_is_said(log: pathlib.Path) -> None:
+    reader = Reader(log, limit=100)
+    reader.text()
+    append(log, "x" * 500 + "\n")
+    log.rename(f"{log}.1")
+    log.write_text("new\n")
+
+    assert prober.touch_search(str(log), reader.end, reader.inode, 100, NEEDLE)["skipped_bytes"] == 401
+
+
 def test_a_link_is_read_and_not_followed(tmp_path: pathlib.Path) -> None:
     (tmp_path / "link").symlink_to("/no/such/place")
 

@@ -273,7 +273,7 @@ def _mount_answers() -> Dict[str, Any]:
 def _logs() -> Dict[str, Any]:
     """server.log is there and quiet; the other places where a broker may write are not."""
     folders = ("/srv/kafka/logs", "/var/log/kafka")
-    names = ("server.log", "kafka.err", "kafkaServer.out", "kafka.log")
+    names = ("server.log", "kafka.err", "kafkaServer.out", "kafka.log", "state-change.log", "controller.log")
     missing = {f"touch search {folder}/{name}": Touched("ENOENT", {"error": "No such file or directory"})
                for folder in folders for name in names}  # fmt: skip
     quiet = Touched("", {"inode": 77, "end": 4096, "skipped_bytes": 0, "text": ""})
