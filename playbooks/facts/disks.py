@@ -38,7 +38,8 @@ def _jbod_disk(look: Look, mount: DataMount) -> Candidate:
 
     def values() -> Mapping[str, object]:
         metadata = "yes" if servers.metadata_log_below(look, mount.path) else "no"
-        known = {"mount": mount.path, "serial": serial, "metadata_log": metadata}
+        others = "yes" if servers.runs_without(look, mount.path) else "no"
+        known = {"mount": mount.path, "serial": serial, "metadata_log": metadata, "others": others}
         return {**_file_system(look, mount), **known, **_hardware(look.view, mount)}
 
     return Candidate(names, shown, values)

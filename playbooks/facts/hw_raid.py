@@ -17,6 +17,9 @@ TOOLS = ("storcli64", "storcli", "perccli64", "perccli", "ssacli", "MegaCli64", 
 VOLUME = re.compile(r"c(\d+)/v(\d+)")
 # 252:1 is enclosure and slot
 SLOT = re.compile(r"(?:slot )?(\d+):(\d+)")
+# ssacli's: slot 0 ld 2, and port, box and bay of a drive: disk 1I:1:3
+LOGICAL_DRIVE = re.compile(r"slot (\d+) ld (\d+)")
+BAY = re.compile(r"disk (\d*[A-Z]*):(\d+):(\d+)")
 
 
 def disks(look: Look, _of: Fact | None) -> list[Candidate]:
@@ -50,25 +53,38 @@ def _tool(view: View) -> str:
 
 
 def _disk(look: Look, tool: str, array: Array, member: Member) -> Candidate:
-    where, volume = SLOT.search(member.name), VOLUME.fullmatch(array.name)
+    place = where(array.name, member.name)
     named = raid_members.with_serial(look.view, member).name
     serial = _serial(look.view, member)
     troubled = bool(member.trouble) or member.state not in ("online", "spare")
 
     def values() -> Mapping[str, object]:
-        found: dict[str, object] = {"tool": tool, "serial": serial, "virtual_disk": array.name, "state": member.state}
-        if where:
-            found |= {"enclosure": where[1], "slot": where[2]}
-        if volume:
-            found |= {"controller": volume[1], "virtual_disk": volume[2]}
-        if serial:
-            found["partner_serial"] = _partner(look.view, array, member)
-        if where and volume:
-            found["path"] = f"/c{volume[1]}/e{where[1]}/s{where[2]}"
-        return found
+        partner = {"partner_serial": _partner(look.view, array, member)} if serial else {}
+        known = {"virtual_disk": array.name, **place, **partner}
+        return {"tool": tool, "serial": serial, "state": member.state, **known}
 
-    names = (member.name, serial, f"{where[1]}:{where[2]}" if where else "", *((array.name,) if troubled else ()))
+    slot = f"{place['enclosure']}:{place['slot']}" if "enclosure" in place else ""
+    names = (member.name, serial, slot, place.get("path", ""), *((array.name,) if troubled else ()))
     return Candidate(names, f"{array.name}: {named}, {member.state} {member.trouble}".strip(), values)
+
+
+def where(array: str, member: str) -> dict[str, str]:
+    """How the controller's tool calls a member, and where a person finds it.
+
+    >>> where("c0/v1", "slot 252:3")
+    {'controller': '0', 'virtual_disk': '1', 'path': '/c0/e252/s3', 'enclosure': '252', 'slot': '3'}
+    >>> where("slot 0 ld 2", "disk 1I:1:4")
+    {'controller': '0', 'virtual_disk': '2', 'path': '1I:1:4', 'slot': 'port 1I box 1 bay 4'}
+    """
+    volume, slot = VOLUME.fullmatch(array), SLOT.search(member)
+    if volume and slot:
+        path = f"/c{volume[1]}/e{slot[1]}/s{slot[2]}"
+        return {"controller": volume[1], "virtual_disk": volume[2], "path": path, "enclosure": slot[1], "slot": slot[2]}
+    drive, bay = LOGICAL_DRIVE.fullmatch(array), BAY.fullmatch(member)
+    if drive and bay:
+        place = f"port {bay[1]} box {bay[2]} bay {bay[3]}"
+        return {"controller": drive[1], "virtual_disk": drive[2], "path": ":".join(bay.groups()), "slot": place}
+    return {"enclosure": slot[1], "slot": slot[2]} if slot else {}
 
 
 def _partner(view: View, array: Array, member: Member) -> str:

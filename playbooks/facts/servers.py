@@ -136,6 +136,19 @@ def metadata_log_below(look: Look, path: str) -> bool:
     return False
 
 
+def runs_without(look: Look, path: str) -> bool:
+    """Whether the brokers of this machine start while the mount at this path is away and closed to their user.
+
+    Kafka 3.9 does with another log dir left; a KRaft broker not without its metadata, nor as root, who is let in
+    everywhere and finds an empty folder, which it takes for one that was never formatted.
+    """
+    for service, _unit in _all(look):
+        rest = [folder for folder in kafka.log_dirs(service.config) if not _is_below(folder, path)]
+        if not rest or ("process.roles" in service.config and service.process.user == "root"):
+            return False
+    return not metadata_log_below(look, path)
+
+
 def _is_below(folder: str, path: str) -> bool:
     return folder == path or folder.startswith(path.rstrip("/") + "/")
 

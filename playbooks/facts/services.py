@@ -43,23 +43,28 @@ def firewalls(look: Look, _of: Fact | None) -> list[Candidate]:
         if found is not None:
             unit = f"{kind}.service"
             known = {"unit": unit} if unit in _units(look.view) else {}
-            peers = _peers(look)
-            wanted = {"ports": list(map(str, needed_ports(look.view))), "peers": peers}
-            wanted["rich_rules"] = [_rich_rule(network) for network in peers]
-            return [_service((kind, "firewall"), {"kind": kind, **known, **found, **wanted})]
+            return [_service((kind, "firewall"), {"kind": kind, **known, **found, **_wanted(look)})]
     return []
 
 
-def _rich_rule(network: str) -> str:
-    """firewalld's sentence that lets a network reach the service that the playbook makes."""
+def _wanted(look: Look) -> dict[str, list[str]]:
+    """What has to be let in. rich_rules: in firewalld's words, one for each network and port."""
+    ports = [str(port) for port in needed_ports(look.view)]
+    peers = _peers(look)
+    rules = [_rich_rule(network, port) for network in peers for port in ports]
+    by_family = {6: [one for one in peers if ":" in one], 4: [one for one in peers if ":" not in one]}
+    return {"ports": ports, "peers": by_family[4], "peers6": by_family[6], "rich_rules": rules}
+
+
+def _rich_rule(network: str, port: str) -> str:
     family = "ipv6" if ":" in network else "ipv4"
-    return f'rule family="{family}" source address="{network}" service name="smoke-kafka" accept'
+    return f'rule family="{family}" source address="{network}" port port="{port}" protocol="tcp" accept'
 
 
 def _peers(look: Look) -> list[str]:
     """The networks that the inventory lets in (limit `peers`); without any, all."""
     said = str(look.host.limits.get("firewall", {}).get("peers", ""))
-    return [word.strip() for word in said.split(",") if word.strip()] or ["0.0.0.0/0"]
+    return [word.strip() for word in said.split(",") if word.strip()] or ["0.0.0.0/0", "::/0"]
 
 
 def _firewalld(view: View) -> dict[str, str] | None:
