@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from smoketests.readers import CannotRead, NotYet, address, begin, kafka_brokers, kafka_topics, within
@@ -23,6 +23,7 @@ QUESTIONS_S = 22.0
 WHOLE_S = 40.0
 DEFAULT_PORT = 9092
 MOST_SERVERS = 10
+QUORUM = "quorum"
 AVOID_DEAD_MS = 60_000
 
 
@@ -80,29 +81,38 @@ def _admin(servers: Sequence[str], settings: Mapping[str, Any]) -> Any:
 
 
 def _facts(admin: Any) -> KafkaFacts:
+    """What the brokers know themselves comes first: behind a question that only the controllers can answer, and do
+    not, a broker answers nothing else on that connection.
+    """
     questions = Questions(QUESTIONS_S)
     cluster_said = questions.begin("brokers", admin.describe_cluster)
     topics_said = questions.begin("topics", admin.describe_topics)
-    moves_said = questions.begin("reassignments", admin.list_partition_reassignments, optional=True)
-    # a cluster with ZooKeeper, or a broker older than KRaft, has no such thing
-    quorum_said = questions.begin("quorum", lambda: _quorum(admin.describe_metadata_quorum()), optional=True)
     cluster = cluster_said()
     if cluster is None:
         raise CannotRead(questions.untold[0])
     brokers = tuple(sorted(map(_broker, cluster["brokers"])))
-    partitions, throttled = _topics(admin, questions, topics_said(), moves_said)
-    told = _each_broker(admin, questions, [broker.id for broker in brokers if not broker.fenced], partitions or ())
+    topics = topics_said()
+    settings = (
+        None if topics is None else questions.begin("topic settings", lambda: kafka_topics.settings(admin, topics))()
+    )
+    told = _each_broker(admin, questions, [broker.id for broker in brokers if not broker.fenced], topics or ())
+    version = _version(admin, brokers)
+    moves_said = questions.begin("reassignments", admin.list_partition_reassignments, optional=True)
+    # a cluster with ZooKeeper, or a broker older than KRaft, has no such thing
+    quorum_said = questions.begin(QUORUM, lambda: _quorum(admin.describe_metadata_quorum()), optional=True)
+    moves = moves_said() or {}
+    partitions = None if topics is None else kafka_topics.partitions(topics, settings or {}, moves, questions.tell)
     quorum = quorum_said()
     return KafkaFacts(
         cluster_id=str(cluster.get("cluster_id") or ""),
-        controller=_controller(cluster, quorum),
+        controller=_controller(cluster, quorum, questions.untold),
         brokers=brokers,
         partitions=None if partitions is None else _with_sizes(partitions, told.values()),
         quorum=quorum,
         untold=tuple(questions.untold),
         log_dirs=tuple(row for broker in sorted(told) for row in told[broker].log_dirs) or None,
-        throttled=None if throttled is None else (*throttled, *_slowed(told)),
-        version=_version(admin, brokers),
+        throttled=_throttled(settings, told),
+        version=version,
     )
 
 
@@ -113,37 +123,32 @@ def _broker(row: Mapping[str, Any]) -> Registered:
     )
 
 
-def _controller(cluster: Mapping[str, Any], quorum: Quorum | None) -> int | None:
+def _controller(cluster: Mapping[str, Any], quorum: Quorum | None, untold: Sequence[str]) -> int | None:
     """A KRaft broker names any broker as the controller: it only passes on what it is asked."""
+    if quorum is None and any(why.startswith(QUORUM) for why in untold):
+        return None
     said = quorum.leader if quorum else cluster.get("controller_id")
     return said if isinstance(said, int) and said >= 0 else None
 
 
-def _topics(
-    admin: Any, questions: Questions, topics: Sequence[Mapping[str, Any]] | None, moves: Callable[[], Any]
-) -> tuple[tuple[Partition, ...] | None, tuple[str, ...] | None]:
-    """The partitions, and the topics whose replication is throttled; None each where it could not be read."""
-    if topics is None:
-        moves()
-        return None, None
-    told = questions.begin("topic settings", lambda: kafka_topics.settings(admin, topics))()
-    throttled = None if told is None else tuple(f"topic {name}" for name, row in sorted(told.items()) if row.throttled)
-    return tuple(kafka_topics.partitions(topics, told or {}, moves() or {}, questions.tell)), throttled
-
-
 def _each_broker(
-    admin: Any, questions: Questions, brokers: Sequence[int], partitions: Iterable[Partition]
+    admin: Any, questions: Questions, brokers: Sequence[int], topics: Sequence[Mapping[str, Any]]
 ) -> Mapping[int, kafka_brokers.Told]:
-    rows = kafka_brokers.held_by(partitions)
+    held = kafka_topics.held(topics)
 
     def ask(broker: int) -> kafka_brokers.Told:
-        return kafka_brokers.ask(admin, broker, rows.get(broker, {}))
+        return kafka_brokers.ask(admin, broker, held.get(broker, {}))
 
     return questions.begin_each("log dirs", brokers, ask)()
 
 
-def _slowed(told: Mapping[int, kafka_brokers.Told]) -> tuple[str, ...]:
-    return tuple(f"broker {broker}" for broker, one in sorted(told.items()) if one.throttled)
+def _throttled(
+    settings: Mapping[str, kafka_topics.Settings] | None, told: Mapping[int, kafka_brokers.Told]
+) -> tuple[str, ...] | None:
+    if settings is None:
+        return None
+    topics = [f"topic {name}" for name, row in sorted(settings.items()) if row.throttled]
+    return (*topics, *(f"broker {broker}" for broker, one in sorted(told.items()) if one.throttled))
 
 
 def _with_sizes(partitions: Iterable[Partition], told: Iterable[kafka_brokers.Told]) -> tuple[Partition, ...]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from smoketests.readers import CannotRead
-from smoketests.readers.kafka_facts import LogDir, Partition
+from smoketests.readers.kafka_facts import LogDir
 
 RATES = (
     "leader.replication.throttled.rate",
@@ -76,12 +76,3 @@ def _is_limited(setting: Mapping[str, Any] | None) -> bool:
     """Kafka's default is the largest number there is, and means no limit."""
     value = str((setting or {}).get("value") or "")
     return value.isdigit() and int(value) < 2**63 - 1
-
-
-def held_by(partitions: Iterable[Partition]) -> dict[int, dict[str, list[int]]]:
-    """What each broker is asked of: topic -> the partitions that it has replicas of."""
-    found: dict[int, dict[str, list[int]]] = {}
-    for row in partitions:
-        for broker in {*row.replicas, *row.adding}:
-            found.setdefault(broker, {}).setdefault(row.topic, []).append(row.number)
-    return found

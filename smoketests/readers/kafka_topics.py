@@ -68,6 +68,16 @@ def partitions(
                 yield _partition(name, row, told.get(name, UNKNOWN), move)
 
 
+def held(topics: Sequence[Mapping[str, Any]]) -> dict[int, dict[str, list[int]]]:
+    """What each broker has replicas of: topic -> partitions."""
+    found: dict[int, dict[str, list[int]]] = {}
+    for topic in topics:
+        for row in () if topic.get("error_code") else topic["partitions"]:
+            for broker in row["replica_nodes"]:
+                found.setdefault(broker, {}).setdefault(str(topic["name"]), []).append(int(row["partition_index"]))
+    return found
+
+
 def _half(topic: Mapping[str, Any]) -> str:
     """Why what is said of this topic is not all of it; empty if it is."""
     if topic.get("error_code"):

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import pathlib
 import signal
+from collections.abc import Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from tests.real.namespace import wait_for
 from tests.real.zookeeper import WHITELIST, ZooKeeper, ask, free_port
 
 
+class Place(NamedTuple):
+    """Where a server runs: the address that it is asked at, and a command in front of java's to run it there."""
+
+    address: str
+    enter: tuple[str, ...] = ()
+
+
 class Member(ZooKeeper):
     """Server `number` of the ensemble: its own folder, its own id."""
 
-    def __init__(self, folder: pathlib.Path, number: int, peers: tuple[str, ...], whitelist: str) -> None:
-        super().__init__(folder / f"zk{number}", whitelist, peers)
+    def __init__(
+        self, folder: pathlib.Path, number: int, peers: tuple[str, ...], whitelist: str, place: Place | None = None
+    ) -> None:
+        at = place or Place("127.0.0.1")
+        listening = "0.0.0.0" if place else at.address
+        super().__init__(folder / f"zk{number}", whitelist, peers, enter=at.enter, clientPortAddress=listening)
         self.number = number
+        self.address = f"{at.address}:{self.port}"
         (self.folder / "data" / "myid").write_text(f"{number}\n")
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
 
     @property
     def mode(self) -> str:
@@ -37,11 +46,19 @@ class Member(ZooKeeper):
 
 
 class Ensemble:
-    """with Ensemble(folder) as ensemble: three servers with a leader; all stopped by their process ids at the end."""
+    """with Ensemble(folder) as ensemble: three servers with a leader; all stopped by their process ids at the end.
 
-    def __init__(self, folder: pathlib.Path, whitelist: str = WHITELIST, size: int = 3) -> None:
+    places: of each, if not here.
+    """
+
+    def __init__(
+        self, folder: pathlib.Path, whitelist: str = WHITELIST, size: int = 3, places: Sequence[Place] = ()
+    ) -> None:
         peers = tuple(f"server.{number}=127.0.0.1:{free_port()}:{free_port()}" for number in range(1, size + 1))
-        self.members = [Member(folder, number, peers, whitelist) for number in range(1, size + 1)]
+        self.members = [
+            Member(folder, number, peers, whitelist, places[number - 1] if places else None)
+            for number in range(1, size + 1)
+        ]
 
     @property
     def servers(self) -> tuple[str, ...]:

@@ -7,18 +7,25 @@ import pathlib
 import shutil
 import socket
 import subprocess
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Optional
 
 import pytest
 
-from tests.real.namespace import wait_for
+from tests.real.namespace import kill, wait_for
 from tests.real.zookeeper import free_port
 
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "fleet-smoke/kafka"
-LOGGING = """log4j.rootLogger=WARN,out
+# As in Kafka's own log4j.properties: server.log in its folder, and the same on standard output.
+LOGGING = """log4j.rootLogger=INFO,out,file
 log4j.appender.out=org.apache.log4j.ConsoleAppender
-log4j.appender.out.layout=org.apache.log4j.SimpleLayout
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
+log4j.appender.file=org.apache.log4j.FileAppender
+log4j.appender.file.File=${kafka.logs.dir}/server.log
+log4j.appender.file.layout=org.apache.log4j.PatternLayout
+log4j.appender.file.layout.ConversionPattern=[%d] %p %m (%c)%n
 """
 SMALL = {
     "offsets.topic.replication.factor": 1,
@@ -44,44 +51,59 @@ def classpath() -> str:
 
 def _java(folder: pathlib.Path, *words: str) -> list[str]:
     (folder / "log4j.properties").write_text(LOGGING)
-    logging = f"-Dlog4j.configuration=file:{folder}/log4j.properties"
-    return ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", logging, "-cp", classpath(), *words]
+    logging = [f"-Dkafka.logs.dir={folder}", f"-Dlog4j.configuration=file:{folder}/log4j.properties"]
+    return ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *logging, "-cp", classpath(), *words]
 
 
 class Kafka:
-    """with Kafka(folder, {...server.properties}) as server: server.address; killed by its process id at the end."""
+    """with Kafka(folder, {...server.properties}) as server: server.address; killed by its process id at the end.
 
-    def __init__(self, folder: pathlib.Path, settings: dict[str, object], port: int = 0) -> None:
+    It may be stopped and started again. host: the address that it listens on. enter: a command in front of java's,
+    such as `nsenter …`, to run it in the namespaces of a host.
+    """
+
+    def __init__(
+        self, folder: pathlib.Path, settings: dict[str, object], port: int = 0, host: str = "127.0.0.1",
+        enter: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
-        self.folder, self.port = folder, port or free_port()
-        self.address = f"127.0.0.1:{self.port}"
+        self.folder, self.port, self.host = folder, port or free_port(), host
+        self.address = f"{host}:{self.port}"
         self.config = folder / "server.properties"
+        self._enter = list(enter)
         given = {**SMALL, "log.dirs": folder / "logs", "listeners": f"PLAINTEXT://{self.address}", **settings}
         self.config.write_text("".join(f"{name}={value}\n" for name, value in given.items()))
 
     def __enter__(self) -> Kafka:
-        with open(self.folder / "log", "wb") as log:
-            command = _java(self.folder, "kafka.Kafka", str(self.config))
-            self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder)
+        self.start()
         try:
-            wait_for("Kafka's answer", self._answers, 60.0)
+            self.wait()
         except BaseException:
             self.stop()
             raise
         return self
 
+    def start(self) -> None:
+        """Start its process; `wait` waits until it listens."""
+        with open(self.folder / "kafkaServer.out", "ab") as log:
+            command = [*self._enter, *_java(self.folder, "kafka.Kafka", str(self.config))]
+            self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder)
+
+    def wait(self) -> None:
+        wait_for("Kafka's answer", self._answers, 120.0)
+
     def _answers(self) -> bool:
         if self.process.poll() is not None:
-            raise AssertionError((self.folder / "log").read_text()[-2000:])
+            raise AssertionError((self.folder / "kafkaServer.out").read_text()[-2000:])
         try:
-            socket.create_connection(("127.0.0.1", self.port), timeout=2).close()
+            socket.create_connection((self.host, self.port), timeout=2).close()
         except OSError:
             return False
         return True
 
     def stop(self) -> None:
-        self.process.kill()
-        self.process.wait()
+        """As by a power cut; harmless when it has ended."""
+        kill(self.process)
 
     def __exit__(self, kind: Optional[type], error: Optional[BaseException], where: Optional[TracebackType]) -> None:
         self.stop()
@@ -112,6 +134,15 @@ def with_kraft(folder: pathlib.Path, protocol: str = "PLAINTEXT", **settings: ob
         },
         port,
     )
-    words = ("kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(server.config))
-    subprocess.run(_java(folder, *words), check=True, timeout=60, capture_output=True)
+    format_logs([server])
     return server
+
+
+def format_logs(servers: Sequence[Kafka]) -> None:
+    """Write the cluster's id into the log dirs of KRaft servers that have none yet."""
+    words = ("kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c")
+    running = [
+        subprocess.Popen(_java(server.folder, *words, str(server.config)), stdout=subprocess.DEVNULL)
+        for server in servers
+    ]
+    assert [process.wait(120) for process in running] == [0] * len(servers)

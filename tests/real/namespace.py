@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pathlib
 import subprocess
@@ -10,6 +11,8 @@ import time
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Optional, Union
+
+import psutil
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 ENTER = {"--pid": "-p", "--mount": "-m", "--net": "-n"}
@@ -24,6 +27,16 @@ def wait_for(what: str, happened: Any, seconds: float = 15.0) -> Any:
             return answer
         time.sleep(0.05)
     raise AssertionError(f"{what} did not happen in {seconds} s")
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """End it, and what it started: a server behind `nsenter` is a child of that."""
+    if process.poll() is None:
+        for child in psutil.Process(process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
+        process.kill()
+    process.wait(30)
 
 
 class Namespace:

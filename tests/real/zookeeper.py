@@ -9,12 +9,13 @@ import pathlib
 import shutil
 import socket
 import subprocess
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Optional
 
 import pytest
 
-from tests.real.namespace import wait_for
+from tests.real.namespace import kill, wait_for
 
 DEBIAN_JARS = ["/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-simple.jar"]
 PYSPARK_JARS = ("zookeeper-*.jar", "slf4j-api-*.jar", "metrics-core-*.jar")
@@ -56,16 +57,16 @@ class ZooKeeper:
     """with ZooKeeper(folder, maxClientCnxns=3) as server: server.port; stopped by its process id at the end.
 
     settings: lines of zoo.cfg; `whitelist` are the four-letter words that it allows; `peers` are lines `server.N=…`,
-    with which it waits for a quorum.
+    with which it waits for a quorum; `enter` is a command in front of java's, to run it in the namespaces of a host.
     """
 
     def __init__(
         self, folder: pathlib.Path, whitelist: str = WHITELIST, peers: tuple[str, ...] = (), java: tuple[str, ...] = (),
-        **settings: object,
+        enter: Sequence[str] = (), **settings: object,
     ) -> None:  # fmt: skip
         self.port = free_port()
         self.folder = folder
-        self._java = java
+        self._java, self._enter = java, enter
         (folder / "data").mkdir(parents=True, exist_ok=True)
         (folder / "data" / "myid").write_text("1\n")
         given: dict[str, object] = {
@@ -85,7 +86,7 @@ class ZooKeeper:
         self._main = QUORUM if peers else STANDALONE
 
     def __enter__(self) -> ZooKeeper:
-        command = ["java", "-Xmx96m", *self._java, "-cp", classpath(), self._main, str(self.config)]
+        command = [*self._enter, "java", "-Xmx96m", *self._java, "-cp", classpath(), self._main, str(self.config)]
         with open(self.folder / "log", "wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder)
         try:
@@ -97,8 +98,7 @@ class ZooKeeper:
         return self
 
     def stop(self) -> None:
-        self.process.kill()
-        self.process.wait()
+        kill(self.process)
 
     def __exit__(self, kind: Optional[type], error: Optional[BaseException], where: Optional[TracebackType]) -> None:
         self.stop()
