@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 
@@ -18,6 +19,36 @@ with_own = click.option(
     "--playbooks", "own", multiple=True, metavar="DIR", type=click.Path(),
     help=f"Also playbooks of this folder, before ours (or ${VARIABLE}). Can be given again.",
 )  # fmt: skip
+with_store = click.option(
+    "--store", default="results", show_default=True, metavar="DIR", help="Where plans and runs are kept."
+)
+ACCESS = (
+    click.option("--inventory", "-i", "inventories", multiple=True, metavar="FILE",
+                 help="The inventory of the host; without it, this machine. Can be given again."),
+    click.option("--known-hosts", multiple=True, metavar="FILE", help="Instead of ~/.ssh/known_hosts and ssh's own."),
+    click.option("--identity", multiple=True, metavar="FILE", help="Private key, instead of those in ~/.ssh."),
+    click.option("--ssh-config", default="", metavar="FILE", help="Instead of ~/.ssh/config."),
+    click.option("--ask-sudo", is_flag=True, help="Ask for the password that sudo wants there."),
+    click.option("--deadline", type=click.FloatRange(1, 3600), default=60, show_default=True, metavar="SECONDS",
+                 help="For each look of the agent."),
+)  # fmt: skip
+CHOOSING = (
+    click.option("--host", default="", metavar="HOST", help="Which host of the inventory."),
+    click.option("--disk", default="", metavar="SERIAL", help="Which disk, by its serial number."),
+    click.option("--item", default="", metavar="ITEM", help="Which item of the finding: a mount, an interface, …"),
+    click.option("--choose", multiple=True, metavar="NEED=NAME", help="Which of several, for one need."),
+)  # fmt: skip
+
+
+def with_options(*groups: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    """All of these options, in this order."""
+
+    def decorate(command: Any) -> Any:
+        for option in reversed([option for group in groups for option in group]):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -44,10 +75,86 @@ def show_playbook(name: str, own: Sequence[str]) -> None:
     click.echo(show.playbook(_usable(named, name, folders(own))))
 
 
+@playbook.command("plan")
+@click.argument("name")
+@with_options(CHOOSING, ACCESS, (with_own, with_store))
+@click.option("--format", "-f", "format_name", type=click.Choice(["text", "json"]), default="text")
+def plan_playbook(name: str, format_name: str, own: Sequence[str], store: str, **options: Any) -> None:
+    """Print the exact commands for one host, from its real facts. Touches nothing there."""
+    from playbooks import plan, plan_text
+
+    book = _usable(named, name, folders(own))
+    target = _target(store, **options)
+    try:
+        made = plan.make(book, target, _choice(**options), say)
+    except plan.CannotPlan as error:
+        fail(str(error))
+    finally:
+        target.close()
+    problems = plan_text.problems(made)
+    if format_name == "json":
+        click.echo(json.dumps({**plan.to_json(made), "problems": problems}, indent=1))
+    else:
+        click.echo(plan_text.render(made))
+    try:
+        plan.save(made, store)
+    except OSError as error:
+        say(f"the plan could not be kept in {store}, so a run cannot be compared with it: {error.strerror or error}")
+    else:
+        say(f"kept as {made.id}; a run with the same words is refused if the facts have changed by then")
+    sys.exit(UNUSABLE if problems else 0)
+
+
+def _choice(**options: Any) -> Any:
+    from playbooks.facts import Choice
+
+    named_needs = {}
+    for words in options["choose"]:
+        need, sign, value = words.partition("=")
+        if not sign or not value:
+            raise click.UsageError(f"--choose is like new=SERIAL, not {words!r}")
+        named_needs[need] = value
+    return Choice(options["disk"], options["item"], named_needs)
+
+
+def _target(store: str, **options: Any) -> Any:
+    """The machine that is meant; exit code 3 if there is none."""
+    from playbooks import target
+
+    password = click.prompt("sudo password there", hide_input=True, err=True) if options["ask_sudo"] else ""
+    if not options["inventories"]:
+        found = target.here(store, password)
+        if options["host"] not in ("", found.name):
+            raise click.UsageError(f"without an inventory (-i) this machine is meant, {found.name}")
+        return found
+    if not options["host"]:
+        raise click.UsageError("--host names the host of the inventory")
+    from smoketests.asking import Wanted
+
+    wanted = Wanted(
+        options["inventories"], options["host"], deadline_s=options["deadline"], known_hosts=options["known_hosts"],
+        keys=options["identity"], ssh_config=options["ssh_config"], sudo_password=password,
+    )  # fmt: skip
+    try:
+        return target.of_inventory(wanted, store)
+    except target.NoTarget as error:
+        fail(str(error))
+
+
 def _usable(ask: Callable[..., Result], *arguments: Any) -> Result:
     """What it gives, or its words and exit code 3."""
     try:
         return ask(*arguments)
     except (PlaybookError, NoSuchPlaybook) as error:
-        click.echo(str(error), err=True)
-        sys.exit(UNUSABLE)
+        fail(str(error))
+
+
+def say(words: str) -> None:
+    """Beside what is printed."""
+    click.echo(f"smoke: {words}", err=True)
+
+
+def fail(words: str) -> NoReturn:
+    """End, with nothing done."""
+    say(words)
+    sys.exit(UNUSABLE)
