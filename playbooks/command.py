@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
 from playbooks import show
 from playbooks.loader import VARIABLE, NoSuchPlaybook, PlaybookError, files, folders, load, named
 
+if TYPE_CHECKING:
+    from playbooks.facts import Choice
+    from playbooks.target import Target
+
 Result = TypeVar("Result")
 UNUSABLE = 3
+# in playbooks/run_commands.py
+ELSEWHERE = ("run", "resume", "undo", "log")
 
 with_own = click.option(
     "--playbooks", "own", multiple=True, metavar="DIR", type=click.Path(),
@@ -38,6 +45,7 @@ CHOOSING = (
     click.option("--item", default="", metavar="ITEM", help="Which item of the finding: a mount, an interface, …"),
     click.option("--choose", multiple=True, metavar="NEED=NAME", help="Which of several, for one need."),
 )  # fmt: skip
+CHOOSING_LATER = CHOOSING[-1:]
 
 
 def with_options(*groups: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
@@ -51,7 +59,20 @@ def with_options(*groups: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any
     return decorate
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """The commands of this file, and those that carry out, loaded when they are wanted."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return [*super().list_commands(context), *ELSEWHERE]
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in ELSEWHERE:
+            return super().get_command(context, name)
+        command: click.Command = getattr(importlib.import_module("playbooks.run_commands"), name)
+        return command
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def playbook() -> None:
     """What to do about a finding: as a plan for one machine, and carried out with you.
 
@@ -63,8 +84,8 @@ def playbook() -> None:
 @with_own
 def list_playbooks(own: Sequence[str]) -> None:
     """Name every playbook."""
-    known = _usable(lambda: files(folders(own)))
-    click.echo(show.table([_usable(load, path) for _name, path in sorted(known.items())]))
+    known = usable(lambda: files(folders(own)))
+    click.echo(show.table([usable(load, path) for _name, path in sorted(known.items())]))
 
 
 @playbook.command("show")
@@ -72,7 +93,7 @@ def list_playbooks(own: Sequence[str]) -> None:
 @with_own
 def show_playbook(name: str, own: Sequence[str]) -> None:
     """Tell what a playbook is for, what is at risk, and its steps."""
-    click.echo(show.playbook(_usable(named, name, folders(own))))
+    click.echo(show.playbook(usable(named, name, folders(own))))
 
 
 @playbook.command("plan")
@@ -83,10 +104,10 @@ def plan_playbook(name: str, format_name: str, own: Sequence[str], store: str, *
     """Print the exact commands for one host, from its real facts. Touches nothing there."""
     from playbooks import plan, plan_text
 
-    book = _usable(named, name, folders(own))
-    target = _target(store, **options)
+    book = usable(named, name, folders(own))
+    target = target_of(store, **options)
     try:
-        made = plan.make(book, target, _choice(**options), say)
+        made = plan.make(book, target, choice_of(**options), say)
     except plan.CannotPlan as error:
         fail(str(error))
     finally:
@@ -105,19 +126,25 @@ def plan_playbook(name: str, format_name: str, own: Sequence[str], store: str, *
     sys.exit(UNUSABLE if problems else 0)
 
 
-def _choice(**options: Any) -> Any:
+def choice_of(**options: Any) -> Choice:
+    """What the person named. click.UsageError."""
     from playbooks.facts import Choice
 
-    named_needs = {}
-    for words in options["choose"]:
-        need, sign, value = words.partition("=")
+    return Choice(options["disk"], options["item"], named_needs(options["choose"]))
+
+
+def named_needs(words: Sequence[str]) -> dict[str, str]:
+    """Need -> the name of what is meant. click.UsageError."""
+    found = {}
+    for word in words:
+        need, sign, value = word.partition("=")
         if not sign or not value:
-            raise click.UsageError(f"--choose is like new=SERIAL, not {words!r}")
-        named_needs[need] = value
-    return Choice(options["disk"], options["item"], named_needs)
+            raise click.UsageError(f"--choose is like new=SERIAL, not {word!r}")
+        found[need] = value
+    return found
 
 
-def _target(store: str, **options: Any) -> Any:
+def target_of(store: str, **options: Any) -> Target:
     """The machine that is meant; exit code 3 if there is none."""
     from playbooks import target
 
@@ -141,7 +168,7 @@ def _target(store: str, **options: Any) -> Any:
         fail(str(error))
 
 
-def _usable(ask: Callable[..., Result], *arguments: Any) -> Result:
+def usable(ask: Callable[..., Result], *arguments: Any) -> Result:
     """What it gives, or its words and exit code 3."""
     try:
         return ask(*arguments)

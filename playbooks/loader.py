@@ -12,7 +12,7 @@ from inventory import schema, tree
 from inventory.problems import InventoryError, Place, Problem, did_you_mean, shown
 from inventory.tree import LIST, MAP, Node
 from playbooks import consistency
-from playbooks.model import STEP_KINDS, Finding, Need, Playbook, Step, condition, duration_s, is_late
+from playbooks.model import KAFKA_S, STEP_KINDS, Finding, Need, Playbook, Step, condition, duration_s, is_late
 
 FOLDER = pathlib.Path(__file__).parent
 SCHEMA = FOLDER / "schema.json"
@@ -132,6 +132,8 @@ def step(said: Mapping[str, object]) -> Step:
     if "when" in given:
         given["when"] = condition(str(given["when"]))
     given["kind"] = kind
+    if kind == "kafka":
+        given.setdefault("seconds", KAFKA_S)
     given.setdefault("name", _name(kind, said))
     return Step(**given)  # type: ignore[arg-type]
 

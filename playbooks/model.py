@@ -13,6 +13,7 @@ from playbooks.placeholders import Placeholder
 
 STEP_KINDS = ("wait", "gate", "run", "kafka", "check", "confirm")
 COMMAND_S = 60
+KAFKA_S = 600
 EVERY_S = 15
 WAIT_S = 3600
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

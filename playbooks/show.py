@@ -22,11 +22,11 @@ def playbook(one: Playbook) -> str:
     about = [
         f"{one.name}: {one.title}",
         "",
-        *_wrapped("Findings that lead here: " + checks),
+        *wrapped("Findings that lead here: " + checks),
         "",
-        *_wrapped("What it means: " + one.means),
+        *wrapped("What it means: " + one.means),
         "",
-        *_wrapped("At risk meanwhile: " + one.risk),
+        *wrapped("At risk meanwhile: " + one.risk),
         "",
         *(["Safe: `run --yes` may answer for you.", ""] if one.safe else []),
         "Steps (? asks first, ! destroys data):",
@@ -45,8 +45,8 @@ def mark(step: Step) -> str:
 def _step(number: int, step: Step) -> Iterator[str]:
     yield f"{number:>3} {mark(step)} {step.name}"
     if step.when:
-        yield from _wrapped(f"only when {step.when}", 6)
-    yield from _wrapped(what(step), 6)
+        yield from wrapped(f"only when {step.when}", 6)
+    yield from wrapped(what(step), 6)
 
 
 def what(step: Step) -> str:
@@ -66,6 +66,7 @@ def what(step: Step) -> str:
     return f"{'until this succeeds: ' if step.kind == 'wait' else ''}{command}{where}"
 
 
-def _wrapped(text: str, indent: int = 0) -> list[str]:
+def wrapped(text: str, indent: int = 0) -> list[str]:
+    """Over lines of 80 columns."""
     room = " " * indent
     return textwrap.wrap(" ".join(text.split()), WIDTH, initial_indent=room, subsequent_indent=room)

@@ -1,0 +1,96 @@
+"""A step that acts through Kafka itself: shown with what it would move, asked, done, and taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from agent.formats.text import printable
+from inventory.model import Cluster
+from playbooks import kafka_acts
+from playbooks.filling import Action
+from playbooks.kafka_acts import ActFailed, CannotMove, CannotRead, Wanted
+from playbooks.session import Failed, NotKnown, Session
+
+
+def do(session: Session, action: Action) -> None:
+    """Nothing to do is done."""
+    cluster = _cluster(session)
+    wanted = _wanted(session, action, action.step.act, cluster)
+    for row in wanted.words:
+        session.show("   " + printable(row))
+    if wanted.empty:
+        session.note("already", action)
+        return
+    session.hold()
+    if not session.yes and session.person.choose("   Do it?", {"y": "yes", "s": "skip it"}) == "s":
+        session.note("skipped", action)
+        return
+    session.note("started", action, act=action.step.act, before=wanted.before)
+    _carry_out(session, action, wanted, cluster)
+    session.note("ended", action)
+
+
+def undo(session: Session, action: Action) -> None:
+    """Replicas and leaders as they were, where that moves no data; a drain is only called off."""
+    act = kafka_acts.CANCEL if action.step.act == kafka_acts.DRAIN else kafka_acts.ELECT
+    if action.step.act not in (kafka_acts.DRAIN, kafka_acts.AWAY):
+        session.show("   leaders stay where they are")
+        return
+    cluster = _cluster(session)
+    wanted = _wanted(session, action, act, cluster)
+    for row in wanted.words:
+        session.show("   " + printable(row))
+    session.hold()
+    if wanted.empty:
+        session.note("undo ended", action)
+        return
+    if not session.yes and session.person.choose("   Take it back?", {"y": "yes", "s": "leave it as it is"}) == "s":
+        session.note("undo not wanted", action)
+        return
+    session.note("undo started", action)
+    _carry_out(session, action, wanted, cluster)
+    session.note("undo ended", action)
+
+
+def _cluster(session: Session) -> Cluster:
+    cluster = session.target.cluster
+    if cluster is None or not cluster.kafka:
+        raise NotKnown(
+            "Kafka is asked at the servers that the inventory names (`kafka` of the cluster): there are none"
+        )
+    return cluster
+
+
+def _wanted(session: Session, action: Action, act: str, cluster: Cluster) -> Wanted:
+    try:
+        return kafka_acts.plan(act, kafka_acts.look(cluster), broker_id(session), before(session))
+    except CannotRead as error:
+        raise NotKnown(f"Kafka: {printable(str(error))}") from error
+    except CannotMove as error:
+        session.note("failed", action, why=printable(str(error)))
+        raise Failed(printable(str(error))) from error
+
+
+def _carry_out(session: Session, action: Action, wanted: Wanted, cluster: Cluster) -> None:
+    try:
+        kafka_acts.carry_out(wanted, cluster, action.step.seconds, session.show)
+    except ActFailed as error:
+        session.note("failed", action, why=printable(str(error)))
+        raise Failed(printable(str(error))) from error
+    except CannotRead as error:
+        raise NotKnown(f"Kafka: {printable(str(error))}") from error
+
+
+def broker_id(session: Session) -> int | None:
+    """The machine's broker, by its own facts or the inventory's."""
+    said = next((fact.words("id") for fact in session.plan.facts.values() if fact.kind == "broker"), "")
+    return int(said) if said else session.target.host.broker_id
+
+
+def before(session: Session) -> Mapping[str, Sequence[int]]:
+    """The order of replicas before this run changed it."""
+    found: dict[str, Sequence[int]] = {}
+    for event in session.journal.events:
+        if event["event"] == "started" and event.get("act") == kafka_acts.AWAY:
+            found = {**event.get("before", {}), **found}
+    return found
