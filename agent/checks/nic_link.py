@@ -46,7 +46,8 @@ class Facts(NamedTuple):
 
     carrier: None when the interface is set down. speed_mbps: 0 when not told. was_up: in an earlier run. slower_from:
     the speed of earlier runs. Frame counts are since the last run; flaps and cable errors are those of this boot.
-    best_mbps: the fastest mode of the card, 0 if not told. not_asked: why ethtool tells nothing.
+    best_mbps: the fastest mode of the card, 0 if not told. not_asked: why ethtool tells nothing. rx_bytes_per_s,
+    tx_bytes_per_s: the mean since the last run, None on the first.
     """
 
     interface: str
@@ -84,6 +85,8 @@ class Facts(NamedTuple):
     firmware: str = ""
     best_mbps: int = 0
     not_asked: str = ""
+    rx_bytes_per_s: Optional[float] = None
+    tx_bytes_per_s: Optional[float] = None
 
 
 def find(host: Host) -> Sequence[str]:
@@ -105,6 +108,7 @@ def look(host: Host, item: str) -> Facts:
         **port._asdict(),
         **link_history.note(host, item, port)._asdict(),
         **network.frames(host, item, about.crc)._asdict(),
+        **network.load(host, item)._asdict(),
         **bonding.place(host, item)._asdict(),
         **about._asdict(),
     }

@@ -32,7 +32,7 @@ class Facts(NamedTuple):
     """kind: array, controller or layout. percent and left_s: -1 when not told.
 
     exposed: mirrors with one disk left, as (gone, last, what is wrong with the last, what else is known of it).
-    member_errors: (disk, read errors, hours since the last was seen).
+    member_errors: (disk, read errors, hours since the last was seen). mirrors: the disks that hold the same data.
     """
 
     kind: str
@@ -51,6 +51,7 @@ class Facts(NamedTuple):
     member_errors: Tuple[Tuple[str, int, float], ...] = ()
     faults: Tuple[str, ...] = ()
     troubles: Tuple[str, ...] = ()
+    mirrors: Tuple[Tuple[str, ...], ...] = ()
 
 
 def find(host: Host) -> Sequence[str]:
@@ -115,6 +116,7 @@ def _array(host: Host, array: Array) -> Facts:
         mismatches=array.mismatches,
         member_errors=errors,
         troubles=tuple(troubles),
+        mirrors=tuple(raid.mirrors(array)),
     )
 
 

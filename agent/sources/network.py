@@ -69,6 +69,13 @@ class Frames(NamedTuple):
     dropped: int
 
 
+class Load(NamedTuple):
+    """The mean since the last run; None on the first, after a reboot, and where the kernel does not count."""
+
+    rx_bytes_per_s: Optional[float]
+    tx_bytes_per_s: Optional[float]
+
+
 def port(host: Host, name: str) -> Port:
     flags, carrier, speed = (number(host, name, attribute) for attribute in ("flags", "carrier", "speed"))
     if flags is None:
@@ -95,6 +102,17 @@ def frames(host: Host, name: str, driver_crc: Mapping[str, int]) -> Frames:
     )
     own = [_growth(host, name, f"ethtool {counter}", value) for counter, value in driver_crc.items()]
     return Frames(received, max([crc, *own]), missed, dropped)
+
+
+def load(host: Host, name: str) -> Load:
+    """What went through the interface since the last run, in bytes a second."""
+    return Load(_mean(host, name, "rx_bytes"), _mean(host, name, "tx_bytes"))
+
+
+def _mean(host: Host, name: str, counter: str) -> Optional[float]:
+    value = number(host, name, f"statistics/{counter}")
+    grown = None if value is None else host.state.delta(f"network/{name}/{counter}", value)
+    return round(grown.change / grown.seconds, 1) if grown and grown.seconds > 0 else None
 
 
 def _growth(host: Host, name: str, counter: str, value: Optional[int]) -> int:

@@ -157,6 +157,11 @@ def _names(array: Array, slots: Sequence[int]) -> Tuple[str, ...]:
     return tuple(held.get(slot, f"the disk of slot {slot}") for slot in slots)
 
 
+def mirrors(array: Array) -> List[Tuple[str, ...]]:
+    """The members that hold the same data, one tuple for each mirror."""
+    return [_names(array, group) for group in array.groups if len(group) > 1]
+
+
 def settled(array: Array) -> Array:
     """The array in the state that its members show: controllers call one that rebuilds degraded, and lag behind."""
     states = [member.state for member in array.members if member.slot >= 0]

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from smoketests import store as results
-from smoketests.gate import disks
+from smoketests.gate import replaced_disk
 from smoketests.gate.decision import CANNOT_TELL, Decision, RuleResult
 from smoketests.gate.maintenance import REPLACE_DISK, Maintenance
 
@@ -85,16 +85,16 @@ def state_of(situation: Situation) -> dict[str, Any]:
     if situation.purpose == REPLACE_DISK and not situation.after:
         (host,) = situation.leaving
         serial = situation.maintenance.disk
-        smart = disks.smart_of(situation, host, serial)
+        smart = replaced_disk.smart_of(situation, host, serial)
         facts = (smart or {}).get("facts") or {}
         state["disk"] = serial
         state["disk_facts"] = {name: facts.get(name) for name in ("size_bytes", "slot", "model", "path")}
-        state["mounts"] = disks.mounts_of(situation, host, serial)
+        state["mounts"] = replaced_disk.mounts_of(situation, host, serial)
     return state
 
 
 def _host_state(situation: Situation, host: Host) -> dict[str, Any]:
-    rows = list(disks.smart_rows(situation, host))
+    rows = list(replaced_disk.smart_rows(situation, host))
     return {
         "layout": host.layout,
         "disks": {str((row.get("facts") or {}).get("serial") or row.get("item")): row.get("status") for row in rows},

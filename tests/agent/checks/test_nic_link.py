@@ -37,6 +37,7 @@ def port(name: str, **changes: Any) -> dict[str, str]:
         "carrier_up_count": 1, "carrier_down_count": 1, "ifindex": 2,
         "statistics/rx_packets": 10**6, "statistics/rx_crc_errors": 0,
         "statistics/rx_missed_errors": 0, "statistics/rx_dropped": 0,
+        "statistics/rx_bytes": 10**9, "statistics/tx_bytes": 10**9,
     }  # fmt: skip
     given = {**values, **{key.replace("__", "/"): value for key, value in changes.items()}}
     return {f"/sys/class/net/{name}/{key}": f"{value}\n" for key, value in given.items() if value is not None}

@@ -45,18 +45,42 @@ def mount_serial(row: Mapping[str, Any]) -> str:
 
 
 def mounts_of(situation: Situation, host: Host, serial: str) -> list[str]:
-    """The data mounts on this disk: by the inventory, by what is mounted, by the device that SMART names."""
-    wanted = plain(serial)
-    found = {mount.path for mount in host.mounts if mount.serial and plain(mount.serial) == wanted}
-    disk = smart_of(situation, host, serial)
-    device = str(((disk or {}).get("facts") or {}).get("path", "")).rpartition("/")[2]
+    """The data mounts of this disk: by the inventory, and by what is mounted."""
+    named = {mount.path for mount in host.mounts if mount.serial and plain(mount.serial) == plain(serial)}
+    return sorted(named | set(mounts_now(situation, host, serial)))
+
+
+def mounts_now(situation: Situation, host: Host, serial: str) -> list[str]:
+    """What is mounted from this disk: by the serial number in the finding, or by the device that SMART names."""
+    device = _device(smart_of(situation, host, serial))
+    found = []
     for _host, row in findings(situation.view, "mounts", (host,)):
-        facts = row.get("facts") or {}
-        on = str(facts.get("device", ""))
-        same = bool(device) and re.fullmatch(re.escape(device) + r"(p?\d+)?", on) is not None
-        if same or (mount_serial(row) and plain(mount_serial(row)) == wanted):
-            found.add(str(row.get("item", "")))
+        said = mount_serial(row)
+        if (said and plain(said) == plain(serial)) or _is_on(row, device):
+            found.append(str(row.get("item", "")))
     return sorted(found)
+
+
+def disk_below(situation: Situation, host: Host, path: str) -> Mapping[str, Any] | None:
+    """The SMART finding of the disk below this mount; None where neither tells."""
+    for _host, row in findings(situation.view, "mounts", (host,)):
+        if row.get("item") == path:
+            said = mount_serial(row)
+            for disk in smart_rows(situation, host):
+                if (said and plain(said) in serials_of(disk)) or _is_on(row, _device(disk)):
+                    return disk
+    return None
+
+
+def _device(smart: Mapping[str, Any] | None) -> str:
+    """sdd, of the finding of /dev/sdd; empty for a disk behind a RAID card, whose path names the card's device."""
+    path = str(((smart or {}).get("facts") or {}).get("path", ""))
+    return "" if " " in path else path.rpartition("/")[2]
+
+
+def _is_on(mount: Mapping[str, Any], device: str) -> bool:
+    on = str((mount.get("facts") or {}).get("device", ""))
+    return bool(device) and re.fullmatch(re.escape(device) + r"(p?\d+)?", on) is not None
 
 
 def known(situation: Situation, host: Host) -> list[str]:

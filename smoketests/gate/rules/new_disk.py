@@ -1,0 +1,109 @@
+"""Is the new disk at least as large, mounted where the old one was, and clean by its SMART data?
+
+Compared with what the gate recorded in front of the maintenance.
+
+Failed: the old disk is still mounted; the new one is smaller; nothing, or nothing writable, is mounted there; SMART finds
+a fault; an array that it belongs to is not whole yet.
+
+Cannot tell: no decision in front of the maintenance is in the store; a size or SMART is not told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agent.status import CRITICAL, OK, SKIPPED, WARNING, Verdict, critical, unknown, warning
+from inventory.model import Host
+from smoketests.cluster.view import CannotTell, findings, some
+from smoketests.gate import arrays, machines, replaced_disk
+from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import REPLACE_DISK
+from smoketests.gate.situation import Situation
+
+LIMITS: Mapping[str, Any] = {}
+PURPOSES = (REPLACE_DISK,)
+WHEN = ("after",)
+CHECKS = ("smart", "mounts", "raid")
+FINAL = ""
+Row = Mapping[str, Any]
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    (host,) = situation.leaving
+    if not situation.before:
+        raise CannotTell(situation.unread.get("before", "nothing is known of the time before"))
+    if not machines.answers(situation, host):
+        raise CannotTell(f"{host.name} told nothing: {machines.why_silent(situation, host)}")
+    old = str(situation.before.get("disk", ""))
+    mounts = [str(path) for path in situation.before.get("mounts") or ()]
+    new = _new(situation, host, old, mounts)
+    verdicts = [*_still_there(situation, host, old, mounts), *_mounts(situation, host, mounts)]
+    verdicts += list(_arrays(situation, host))
+    if not new:
+        verdicts.append(critical(f"no disk is seen in {host.name} that was not there before"))
+    for row in new:
+        verdicts += [*_size(situation, row), *_clean(row)]
+    names = [str((row.get("facts") or {}).get("serial") or row.get("item")) for row in new]
+    where = f", mounted at {', '.join(mounts)}" if mounts else ""
+    return ruled(verdicts, f"{some(names)} stands in for {old}{where}, SMART is clean", old=old, new=names)
+
+
+def _new(situation: Situation, host: Host, old: str, mounts: list[str]) -> list[Row]:
+    """The disks that were not there before; of a JBOD machine, those on which the old one's mounts are."""
+    hosts = situation.before.get("hosts") or {}
+    before = {replaced_disk.plain(serial) for serial in ((hosts.get(host.name) or {}).get("disks") or {})}
+    fresh = [
+        row
+        for row in replaced_disk.smart_rows(situation, host)
+        if not replaced_disk.serials_of(row) & (before | {replaced_disk.plain(old)})
+    ]
+    on = {path: replaced_disk.disk_below(situation, host, path) for path in mounts}
+    below = [row for row in fresh if any(row is found for found in on.values())]
+    return below or fresh
+
+
+def _still_there(situation: Situation, host: Host, old: str, mounts: list[str]) -> Iterator[Verdict]:
+    held = set(mounts) & set(replaced_disk.mounts_now(situation, host, old))
+    if held:
+        yield critical(f"the old disk {old} is still mounted at {', '.join(sorted(held))}")
+
+
+def _mounts(situation: Situation, host: Host, mounts: list[str]) -> Iterator[Verdict]:
+    """What the check mounts says of the places where the old disk was."""
+    rows = {str(row.get("item")): row for _host, row in findings(situation.view, "mounts", (host,))}
+    for path in mounts:
+        row = rows.get(path)
+        said = str(row.get("reason", ""))[:200] if row else ""
+        if row is None:
+            yield unknown(f"{host.name} told nothing of {path}")
+        elif row.get("status") == CRITICAL:
+            yield critical(said)
+        elif row.get("status") == WARNING:
+            yield warning(said)
+        elif row.get("status") not in (OK, SKIPPED):
+            yield unknown(said)
+
+
+def _arrays(situation: Situation, host: Host) -> Iterator[Verdict]:
+    for row in arrays.of(situation, host):
+        if row.facts.state != "optimal":
+            said = row.facts.said or row.facts.state
+            yield critical(f"{row.item} is not whole yet: {said}")
+
+
+def _size(situation: Situation, row: Row) -> Iterator[Verdict]:
+    was = (situation.before.get("disk_facts") or {}).get("size_bytes")
+    now = (row.get("facts") or {}).get("size_bytes")
+    if not isinstance(was, (int, float)) or not isinstance(now, (int, float)) or not was or not now:
+        yield unknown(f"whether {row.get('item')} is as large as the old disk: a size is not told")
+    elif now < was:
+        yield critical(f"{row.get('item')} has {now / 1e9:.1f} GB, the old one had {was / 1e9:.1f} GB")
+
+
+def _clean(row: Row) -> Iterator[Verdict]:
+    said = str(row.get("reason", ""))[:200]
+    if row.get("status") in (CRITICAL, WARNING):
+        yield critical(f"the new disk is not clean: {said}")
+    elif row.get("status") != OK:
+        yield unknown(f"whether the new disk is clean: {said}")
