@@ -79,7 +79,7 @@ def _situation(
         say(note)
     store = wanted.store or records.STORE
     unread: dict[str, str] = {}
-    before = _before(store, named, unread)
+    before = _before(store, named, at, unread)
     if named.after and not named.disk:
         named = replace(named, disk=str(before.get("disk", "")))
     served = [other for other in inventory.clusters if other.name != cluster.name and _serves(leaving, other)]
@@ -107,11 +107,11 @@ def _locks(store: str, unread: dict[str, str]) -> list[lock.Lock] | None:
         return None
 
 
-def _before(store: str, maintenance: Maintenance, unread: dict[str, str]) -> dict[str, object]:
+def _before(store: str, maintenance: Maintenance, now: float, unread: dict[str, str]) -> dict[str, object]:
     if not maintenance.after:
         return {}
     try:
-        return records.before(store, maintenance)
+        return records.before(store, maintenance, now)
     except records.NoRecord as error:
         unread["before"] = str(error)
         return {}

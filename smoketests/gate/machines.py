@@ -52,7 +52,7 @@ def without_trouble(situation: Situation, checks: Sequence[str], what: str) -> R
         found.setdefault(UNKNOWN, []).append(f"{some(silent)} told nothing (see answers)")
     verdicts = [OF_STATUS[status](some(said, NAMED)) for status, said in found.items()]
     untold = _unasked(situation, checks, [host for host in hosts if host.name not in silent])
-    whose = f"{len(hosts)} machines" if situation.after else f"{len(hosts)} other machines"
+    whose = f"{len(hosts)} machines" if situation.is_back else f"{len(hosts)} other machines"
     evidence = {"problems": {status: said[:100] for status, said in found.items()}}
     return ruled([*verdicts, *untold], f"{what} of {whose} without trouble", **evidence)
 

@@ -101,9 +101,12 @@ def _host_state(situation: Situation, host: Host) -> dict[str, Any]:
     }
 
 
-def before(store: str, maintenance: Maintenance) -> dict[str, Any]:
-    """The state of the newest decision in front of this maintenance; NoRecord if there is none to be read."""
-    for record in _newest_first(os.path.join(store, "gate")):
+def before(store: str, maintenance: Maintenance, now: float) -> dict[str, Any]:
+    """The state of the newest decision in front of this maintenance; NoRecord if there is none to be read.
+
+    now: seconds since the epoch; what is older than MOST_DAYS is not looked at.
+    """
+    for record in _newest_first(os.path.join(store, "gate"), now - MOST_DAYS * DAY_S):
         if _is_of(record, maintenance):
             return {**record["state"], "at": record.get("at", ""), "answer": record.get("answer", "")}
     hosts = ", ".join(maintenance.hosts)
@@ -124,9 +127,9 @@ def _is_of(record: Mapping[str, Any], maintenance: Maintenance) -> bool:
     )
 
 
-def _newest_first(folder: str) -> Iterator[Mapping[str, Any]]:
+def _newest_first(folder: str, since: float) -> Iterator[Mapping[str, Any]]:
     """Decisions that can be read; one that is damaged is as if it were not there."""
-    oldest = time.strftime("date=%Y-%m-%d", time.gmtime(time.time() - MOST_DAYS * DAY_S))
+    oldest = time.strftime("date=%Y-%m-%d", time.gmtime(since))
     try:
         days = sorted((day for day in os.listdir(folder) if day.startswith("date=") and day >= oldest), reverse=True)
         for day in days:

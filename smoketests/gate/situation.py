@@ -53,8 +53,8 @@ class Situation:
 
     @functools.cached_property
     def must_be_well(self) -> tuple[Host, ...]:
-        """The hosts that carry the load: before, the others; afterwards, all."""
-        return tuple(host for host in self.view.hosts if self.after or host.name not in self.names)
+        """The hosts that carry the load: before, the others; afterwards, all but those that are gone for good."""
+        return tuple(host for host in self.view.hosts if self.is_back or host.name not in self.names)
 
     @property
     def stays_up(self) -> str:
@@ -66,8 +66,9 @@ class Situation:
         return ""
 
     @property
-    def for_good(self) -> bool:
-        return self.purpose == DECOMMISSION
+    def is_back(self) -> bool:
+        """Whether the hosts should be well again."""
+        return self.after and self.purpose != DECOMMISSION
 
     @property
     def kafka(self) -> KafkaFacts:

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from agent.formats.text import printable
 from smoketests.gate import decision as of
-from smoketests.gate import records
+from smoketests.gate import records, rules
 from smoketests.show.many_hosts import BOLD, PLAIN
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ def _not_asked(decision: Decision, width: int) -> Iterator[str]:
     """Rules that were not asked for the same reason share a line."""
     reasons: dict[str, list[str]] = {}
     for rule in decision.with_status(of.NOT_ASKED):
-        reasons.setdefault(printable(rule.reason), []).append(rule.name)
+        other = rule.reason.startswith(rules.ONLY)
+        reasons.setdefault("not for this question" if other else printable(rule.reason), []).append(rule.name)
     indent = " " * (STATUS_WIDTH + 1)
     for reason, names in reasons.items():
         words = f"{'NOT ASKED':<{STATUS_WIDTH}} {', '.join(names)}: {reason}"

@@ -23,6 +23,9 @@ from smoketests.gate.maintenance import PURPOSES, Maintenance
 from smoketests.gate.situation import Situation
 
 BEFORE, AFTER = "before", "after"
+ONLY = "only asked"
+# an inventory changes limits for a cluster under gate_NAME
+PREFIX = "gate_"
 
 
 class Rule(Protocol):
@@ -61,8 +64,8 @@ def why_not(rule: Rule, maintenance: Maintenance) -> str:
     """Why this rule is not asked; empty if it is."""
     when = AFTER if maintenance.after else BEFORE
     if when not in rule.WHEN:
-        return f"only asked {' and '.join(rule.WHEN)} a maintenance"
-    return "" if maintenance.purpose in rule.PURPOSES else f"only asked for {', '.join(rule.PURPOSES)}"
+        return f"{ONLY} {' and '.join(rule.WHEN)} a maintenance"
+    return "" if maintenance.purpose in rule.PURPOSES else f"{ONLY} for {', '.join(rule.PURPOSES)}"
 
 
 def checks(maintenance: Maintenance) -> tuple[str, ...]:
@@ -93,11 +96,7 @@ def judged(situation: Situation, name: str) -> RuleResult:
 
 
 def _limits(situation: Situation, name: str, rule: Rule) -> Mapping[str, Any]:
-    """The inventory may change them for a cluster, under gate_NAME."""
     return {**rule.LIMITS, **situation.view.cluster.limits.get(PREFIX + name, {})}
-
-
-PREFIX = "gate_"
 
 
 def _accepted(maintenance: Maintenance, result: RuleResult) -> RuleResult:

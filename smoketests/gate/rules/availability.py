@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from agent.status import critical, unknown
+from agent.status import count_of, critical, unknown
 from smoketests.cluster.view import some
 from smoketests.gate import wording
 from smoketests.gate.decision import RuleResult, ruled
@@ -44,7 +44,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
         verdicts.append(critical(f"{wording.listed(short, limits)} would be below min.insync.replicas without {who}"))
     if untold:
         verdicts.append(unknown(f"min.insync.replicas is not told of {len(untold)} topics: {some(untold, 3)}"))
-    healthy = f"all {len(rows)} partitions of {who} keep enough replicas in sync"
+    healthy = f"{count_of(len(rows), 'partition')} of {who}, all keep enough replicas in sync"
     evidence = {"partitions": len(rows), "blocked": wording.rows([*gone, *short]), "untold": untold[:100]}
     return ruled(verdicts, healthy, **evidence)
 

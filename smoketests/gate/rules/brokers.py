@@ -33,7 +33,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     found = judged_in(situation.view, "broker_ids")
     if all(finding.verdict.status == SKIPPED for finding in found):
         situation.kafka  # noqa: B018  raises: brokers of which nobody can be asked
-    counted = [finding for finding in found if situation.after or finding.host not in situation.names]
+    counted = [finding for finding in found if situation.is_back or finding.host not in situation.names]
     bad = [finding.verdict for finding in counted if finding.verdict.status in (CRITICAL, WARNING, UNKNOWN)]
     rows = {finding.item: finding.verdict.reason for finding in counted[:200]}
     return ruled(bad, f"{len(list(situation.registered))} brokers are registered under their own ids", brokers=rows)

@@ -31,7 +31,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     for finding in judged_in(situation.view, "clock_skew"):
         skipped = "clock" in _skips(situation, finding.host)
         status = OF_VERDICT[finding.verdict.status]
-        leaves = finding.host in situation.names and not situation.after
+        leaves = finding.host in situation.names and not situation.is_back
         if finding.host and not leaves and not skipped and BY_SEVERITY.index(status) > BY_SEVERITY.index(own.status):
             own = own._replace(status=status, reason=f"{finding.verdict.reason}; {own.reason}")
     return own

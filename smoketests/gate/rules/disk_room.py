@@ -17,8 +17,8 @@ from agent.status import critical
 from smoketests.cluster.view import CannotTell, NotAsked, some
 from smoketests.gate import wording
 from smoketests.gate.decision import RuleResult, ruled
-from smoketests.gate.replaced_disk import mounts_of
 from smoketests.gate.maintenance import DECOMMISSION, REPLACE_DISK
+from smoketests.gate.replaced_disk import mounts_of
 from smoketests.gate.situation import Situation
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Does the quorum of KRaft controllers keep its majority, caught up, without these hosts?
+"""Do the KRaft controllers keep a majority that is caught up, without these hosts?
 
 Strimzi's rule: the voters that stay and have fetched all within controller.quorum.fetch.timeout.ms must be a majority
 of all voters. A quorum of 1 or 2 stops while one is away; Strimzi lets it, here it must be accepted.
@@ -81,7 +81,7 @@ def _any_of(quorum: Quorum, known: set[int], unnamed: int, limits: Mapping[str, 
         return [unknown(f"{unnamed} controllers leave, of which nobody tells which voter they are")]
     statuses = {_worst(case) for case in cases}
     if len(statuses) == 1:
-        return cases[0]
+        return min(cases, key=len)
     return [unknown("which voters run on these hosts matters, and the inventory gives them no broker_id (node.id)")]
 
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from agent.status import warning
+from agent.status import count_of, warning
 from smoketests.gate import wording
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
@@ -40,7 +40,9 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     gains = {broker: after - before for broker, (before, after) in table.items()}
     most = sorted(table, key=lambda broker: -gains[broker])[:NAMED]
     moved = sum(now[broker] for broker in leaving)
-    said = f"{moved} leaders move: " + ", ".join(f"{situation.broker(b)} {table[b][0]} to {table[b][1]}" for b in most)
+    said = f"{count_of(moved, 'leader')} to move: " + ", ".join(
+        f"{situation.broker(b)} {table[b][0]} to {table[b][1]}" for b in most
+    )
     evidence = {
         "moved": moved,
         "homeless": homeless,

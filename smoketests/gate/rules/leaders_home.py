@@ -39,5 +39,5 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     if percent > limits["imbalance_percent"]:
         said = f"{len(away)} of the {len(preferred)} partitions that {wording.brokers(situation, ours)} should lead"
         return ruled([critical(f"{said} are led by others: {wording.listed(away, limits)}")], "", **evidence)
-    said = f"{len(preferred) - len(away)} of {len(preferred)} partitions are led by their preferred broker again"
+    said = f"led by their preferred broker again: {len(preferred) - len(away)} of {len(preferred)} partitions"
     return ruled([], said, **evidence)

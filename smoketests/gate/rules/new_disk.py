@@ -2,8 +2,8 @@
 
 Compared with what the gate recorded in front of the maintenance.
 
-Failed: the old disk is still mounted; the new one is smaller; nothing, or nothing writable, is mounted there; SMART finds
-a fault; an array that it belongs to is not whole yet.
+Failed: the old disk is still mounted; the new one is smaller; nothing, or nothing writable, is mounted there; SMART
+finds a fault; an array of the machine is not whole yet.
 
 Cannot tell: no decision in front of the maintenance is in the store; a size or SMART is not told.
 """

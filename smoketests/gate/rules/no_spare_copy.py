@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent.status import critical
+from agent.status import count_of, critical
 from smoketests.cluster.view import some
 from smoketests.gate import wording
 from smoketests.gate.decision import RuleResult, ruled
@@ -32,5 +32,5 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     tight = [row for row in rows if row.min_isr is not None and 1 < len(row.replicas) <= row.min_isr]
     kinds = sorted({f"{row.topic[:80]} ({len(row.replicas)} of {row.min_isr})" for row in tight})
     said = f"writes with acks=all stop meanwhile: as many replicas as min.insync.replicas have {some(kinds)}"
-    healthy = f"the topics of all {len(rows)} partitions there can spare one"
+    healthy = f"{count_of(len(rows), 'partition')} there, of topics that can spare one"
     return ruled([critical(said)] if tight else [], healthy, tight=wording.rows(tight))

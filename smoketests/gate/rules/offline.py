@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent.status import critical
+from agent.status import count_of, critical
 from smoketests.cluster.partitions import is_offline
 from smoketests.gate import wording
 from smoketests.gate.decision import RuleResult, ruled
@@ -29,6 +29,6 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     partitions = situation.partitions
     rows = [row for row in partitions if is_offline(row)]
     on = sorted({broker for row in rows for broker in row.replicas})
-    said = f"{wording.listed(rows, limits)} have no leader" if rows else ""
+    said = f"{wording.listed(rows, limits)} without a leader" if rows else ""
     verdicts = [critical(f"{said}; replicas on {wording.brokers(situation, on)}")] if rows else []
-    return ruled(verdicts, f"all {len(partitions)} partitions have a leader", offline=wording.rows(rows))
+    return ruled(verdicts, f"{count_of(len(partitions), 'partition')}, all with a leader", offline=wording.rows(rows))

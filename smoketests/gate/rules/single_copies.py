@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent.status import critical
+from agent.status import count_of, critical
 from smoketests.gate import wording
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
@@ -29,6 +29,6 @@ FINAL = ""
 def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     rows = wording.held(situation)
     single = [row for row in rows if len(row.replicas) == 1]
-    said = f"{wording.listed(single, limits)} have no other replica: neither read nor written meanwhile"
-    healthy = f"all {len(rows)} partitions there have another replica"
+    said = f"{wording.listed(single, limits)} without another replica: neither read nor written meanwhile"
+    healthy = f"{count_of(len(rows), 'partition')} there, all with another replica"
     return ruled([critical(said)] if single else [], healthy, single=wording.rows(single))

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from agent.status import critical
+from agent.status import count_of, critical
 from smoketests.cluster.partitions import missing
 from smoketests.gate import wording
 from smoketests.gate.decision import RuleResult, ruled
@@ -36,7 +36,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     absent = Counter(broker for row in rows for broker in missing(row) - ours)
     who = ", ".join(f"{situation.broker(broker)} {count} times" for broker, count in absent.most_common(4))
     said = f"{wording.listed(rows, limits)} under-replicated; missing are {who}" if rows else ""
-    healthy = f"all {len(partitions)} partitions are fully replicated"
+    healthy = f"{count_of(len(partitions), 'partition')}, all fully replicated"
     if lacking:
         healthy = f"{wording.listed(lacking, limits)} lack only {wording.brokers(situation, ours)}, which leaves anyway"
     return ruled([critical(said)] if rows else [], healthy, missing=dict(absent), partitions=wording.rows(rows))

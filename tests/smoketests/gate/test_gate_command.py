@@ -1,0 +1,189 @@
+"""The command: wrong usage, the three formats, locks. Nothing here asks a host; tests/real/test_gate.py does."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from smoketests import cli
+from smoketests.gate import decision as of
+from smoketests.gate import lock, rules
+from smoketests.gate.decision import Decision
+from smoketests.show import gate as show
+from tests.smoketests.gate.situations import decided, kafka, partition, situation, trouble
+
+INVENTORY = """
+clusters:
+  prod-a:
+    hosts:
+      kafka-a[01-03]: {roles: [broker], broker_id: "[1-3]"}
+  zk:
+    hosts: {zk-a01: {roles: [zookeeper]}}
+"""
+HOSTILE = decided(situation(problems={"kafka": "\x1b[2J\x07 evil & <b>\n"}, kafka_says=None))
+MIXED = decided(
+    situation(
+        found={"kafka-a02": [trouble("smart")], "kafka-a03": [trouble("nic_link", "unknown")]},
+        kafka_says=kafka(partition(), partition("tmp", 0, (1,)), throttled=("topic x",)),
+        accept={"single_copies": "a test topic"},
+    )
+)
+
+
+@pytest.fixture
+def inventory(tmp_path: pathlib.Path) -> str:
+    (tmp_path / "prod.yaml").write_text(INVENTORY)
+    return str(tmp_path / "prod.yaml")
+
+
+def smoke(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["smoke", *words])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    said = capsys.readouterr()
+    return int(ended.value.code or 0), said.out, said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ([], "say -i INVENTORY"),
+        (["--host", "kafka-a01"], "say -i INVENTORY"),
+        (["-i", "INV"], "say --host HOST"),
+        (["-i", "INV", "--host", "kafka-a01"], "say --for PURPOSE"),
+        (["-i", "INV", "--host", "kafka-a01", "--for", "dusting"], "'dusting' is not one of"),
+        (["-i", "INV", "--host", "kafka-a09", "--for", "reboot"], "no host fits 'kafka-a09'"),
+        (["-i", "INV", "--host", "kafka-a01", "--for", "reboot", "--cluster", "zk"], "no host fits"),
+        (["-i", "INV", "--host", "kafka-a01,zk-a01", "--for", "reboot"], "of 2 clusters (prod-a, zk)"),
+        (["-i", "INV", "--host", "kafka-a01", "--for", "replace-disk"], "--disk must name the serial number"),
+        (["-i", "INV", "--host", "kafka-a[01-02]", "--for", "replace-disk", "--disk", "X"], "one host at a time"),
+        (["-i", "INV", "--host", "kafka-a01", "--for", "reboot", "--disk", "X"], "--disk is for replace-disk only"),
+        (["-i", "INV", "--host", "kafka-a01", "--for", "reboot", "--accept", "offline"], "needs its own --because"),
+        (["-i", "INV", "--host", "kafka-a01", "--for", "reboot", "--accept", "ofline", "--because", "x"],
+         "did you mean offline"),
+        (["-i", "INV", "--host", "kafka-a01", "--for", "reboot", "--accept", "disk", "--because", "x"],
+         "disk cannot be accepted"),
+        (["-i", "INV", "--host", "kafka-a01", "--for", "reboot", "--after", "--hold"], "--hold is for before"),
+        (["-i", "INV", "--host", "kafka-a01", "--for", "reboot", "--duration", "0"], "0 is not in the range"),
+        (["-i", "INV", "--host", "kafka-a01", "--for", "reboot", "--wait", "0"], "0.0 is not in the range"),
+        (["-i", "/nowhere.yaml", "--host", "kafka-a01", "--for", "reboot"], "/nowhere.yaml"),
+        (["rules", "ofline"], "did you mean offline"),
+        (["release", "0badcafe", "--store", "/nowhere"], "no lock '0badcafe'"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_exit_3_and_says_what_is_wrong(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, inventory: str, words: list[str], why: str
+) -> None:
+    code, shown, said = smoke(capsys, monkeypatch, "gate", *[inventory if word == "INV" else word for word in words])
+
+    assert (code, shown) == (3, "")
+    assert why in " ".join(said.split()), said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("decision", [decided(situation()), decided(situation("zk-a01")), MIXED, HOSTILE])
+def test_the_table_fits_eighty_columns_is_safe_and_ends_with_the_answer(
+    decision: Decision, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = show.table(decision).splitlines()
+
+    assert max(map(len, lines)) <= 80
+    assert all(line.isprintable() for line in lines)
+    assert lines[0].startswith("Before reboot on ")
+    ending = " ".join(lines[lines.index("") :][-2:]) if len(lines[-1]) < 20 else lines[-1]
+    assert f"{decision.answer}: of " in show.table(decision) and ending.endswith(f"exit {decision.exit_code}")
+    for name in rules.names():
+        assert name in " ".join(lines)
+
+
+def test_the_worst_comes_first_and_an_override_names_its_reason() -> None:
+    shown = show.table(MIXED)
+    order = [shown.index(status) for status in ("FAILED ", "CANNOT TELL", "WARNED", "ACCEPTED", "PASSED", "NOT ASKED")]
+
+    assert order == sorted(order)
+    assert "(accepted because: a test topic)" in " ".join(shown.split())
+
+
+def test_rules_that_say_the_same_share_a_row() -> None:
+    silent = decided(situation(kafka_says=None, problems={"kafka": "nothing listens on that port"}))
+
+    assert show.table(silent).count("nothing listens on that port") == 1
+
+
+def test_a_terminal_gets_colours_unless_it_wants_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[1;31mNO-GO" in show.table(MIXED)
+
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in show.table(MIXED)
+
+
+def test_json_is_the_whole_decision() -> None:
+    document = json.loads(show.as_json(MIXED))
+
+    assert (document["answer"], document["exit_code"]) == ("NO-GO", 2)
+    assert {rule["name"]: rule["status"] for rule in document["rules"]}["throttles"] == "warned"
+    assert all(set(rule) >= {"name", "question", "status", "reason", "evidence"} for rule in document["rules"])
+
+
+@pytest.mark.parametrize("decision", [MIXED, HOSTILE])
+def test_junit_has_a_case_for_each_rule_and_hides_nothing(decision: Decision) -> None:
+    (suite,) = ElementTree.fromstring(show.junit(decision))
+    cases = {case.attrib["name"]: case for case in suite}
+
+    assert sorted(cases) == rules.names()
+    assert int(suite.attrib["failures"]) == len(decision.with_status(of.FAILED))
+    assert int(suite.attrib["errors"]) == len(decision.with_status(of.CANNOT_TELL))
+    for rule in decision.rules:
+        kinds = {child.tag for child in cases[rule.name]}
+        wanted = {of.FAILED: {"failure"}, of.CANNOT_TELL: {"error"}, of.NOT_ASKED: {"skipped"}}
+        assert kinds == wanted.get(rule.status, {"system-out"})
+
+
+def test_what_is_never_asked_is_never_go() -> None:
+    nothing = replace(MIXED, rules=[rule for rule in MIXED.rules if rule.status == of.NOT_ASKED])
+
+    assert (nothing.answer, nothing.exit_code) == ("CANNOT TELL", 3)
+
+
+def test_locks_are_shown_and_released(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    ours = lock.take(str(tmp_path), ["kafka-a01"], "prod-a", "ann@bastion (pid 1)", "reboot", 60)
+    lock.take(str(tmp_path), ["kafka-b01"], "prod-b", "bob@bastion (pid 2)", "reboot", 60, now=1000.0)
+
+    shown = smoke(capsys, monkeypatch, "gate", "locks", "--store", str(tmp_path))[1].splitlines()
+    assert shown[0] == f"prod-a  {ours.words}" and shown[1].endswith("  EXPIRED")
+    code, said, _ = smoke(capsys, monkeypatch, "gate", "release", ours.id, "--store", str(tmp_path))
+    assert (code, said) == (0, f"released: {ours.words}\n")
+    assert [one.cluster for one in lock.held(str(tmp_path))] == ["prod-b"]
+
+
+def test_the_rules_are_listed_and_explained(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = smoke(capsys, monkeypatch, "gate", "rules")[1]
+    assert [line.split()[0] for line in listed.splitlines()] == rules.names()
+    assert all(line.endswith("?") and len(line) <= 110 for line in listed.splitlines())
+
+    told = smoke(capsys, monkeypatch, "gate", "rules", "disk_room")[1]
+    assert "used_percent = 80" in told and "replace-disk, decommission" in told and "--accept disk_room" in told
+    assert listed.strip() in smoke(capsys, monkeypatch, "explain", "gate")[1]
+
+
+@pytest.mark.parametrize("name", rules.names())
+def test_every_rule_explains_itself(name: str) -> None:
+    rule = rules.load(name)
+    question, _, rest = (rule.__doc__ or "").partition("\n")
+
+    assert question.endswith("?")
+    assert any(word in rest for word in ("Failed:", "Warned:")) and "ell:" in rest
+    assert set(rule.WHEN) <= {"before", "after"} and rule.WHEN and rule.PURPOSES
+    assert f"--accept {name}" in rules.explain(name) or rule.FINAL

@@ -1,0 +1,163 @@
+"""What the gate keeps, and finds again behind the maintenance; overrides are kept by name."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from smoketests.gate import holding, lock, records, rules
+from smoketests.gate.decision import ACCEPTED, CANNOT_TELL, FAILED, GO, NO_GO, PASSED, UNTOLD, Decision
+from smoketests.gate.maintenance import Maintenance
+from tests.smoketests.gate.situations import NOW, TB, decided, kafka, mount, partition, situation, smart, trouble
+
+SINGLE = kafka(partition(), partition("tmp", 0, (1,), min_isr=1))
+DISK = {"kafka-a01": [smart("OLD1", "critical"), smart("D2", path="/dev/sdc"), mount("/kafka/d1", "OLD1", "critical")]}
+
+
+def before(at: str = "2026-11-20T03:12:00Z", run_id: str = "r1", **given: Any) -> Decision:
+    seen = situation(purpose="replace-disk", disk="OLD1", found=DISK, **given)
+    return replace(decided(seen), at=at, run_id=run_id, state=records.state_of(seen))
+
+
+def after(disk: str = "") -> Maintenance:
+    return Maintenance(("kafka-a01",), "replace-disk", "prod-a", disk, after=True)
+
+
+def test_a_decision_is_one_file_whole_with_all_rules_and_evidence(tmp_path: pathlib.Path) -> None:
+    decision = records.kept(before(), str(tmp_path))
+
+    (path,) = [path for path in tmp_path.rglob("*") if path.is_file()]
+    kept = json.loads(path.read_text())
+    assert (path.parent.name, path.name) == ("date=2026-11-20", "031200-r1.json")
+    assert kept["answer"] == decision.answer and kept["maintenance"]["disk"] == "OLD1"
+    assert [rule["name"] for rule in kept["rules"]] == rules.names()
+    assert kept["rules"][rules.names().index("leaders")]["evidence"]["moved"] == 1
+
+
+def test_the_state_in_front_is_found_behind_it(tmp_path: pathlib.Path) -> None:
+    records.kept(before(), str(tmp_path))
+
+    state = records.before(str(tmp_path), after(), NOW)
+    assert (state["disk"], state["mounts"]) == ("OLD1", ["/kafka/d1"])
+    assert state["disk_facts"]["size_bytes"] == 8 * TB
+    assert set(state["hosts"]["kafka-a01"]["disks"]) == {"OLD1", "D2"}
+
+
+def test_the_newest_of_the_same_question_counts(tmp_path: pathlib.Path) -> None:
+    records.kept(before(at="2026-11-19T03:12:00Z", run_id="old"), str(tmp_path))
+    records.kept(before(run_id="new"), str(tmp_path))
+    records.kept(replace(decided(situation("kafka-a02")), at="2026-11-20T05:00:00Z", run_id="other"), str(tmp_path))
+
+    assert records.before(str(tmp_path), after("OLD1"), NOW)["at"] == "2026-11-20T03:12:00Z"
+    with pytest.raises(records.NoRecord):
+        records.before(str(tmp_path), after("OTHER"), NOW)
+    with pytest.raises(records.NoRecord):
+        records.before(str(tmp_path), after("OLD1"), NOW + 62 * 86_400)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1}', '{"schema": 1, "maintenance": 7, "state": {}}', "\0"])
+def test_a_damaged_record_is_passed_over(tmp_path: pathlib.Path, text: str) -> None:
+    records.kept(before(), str(tmp_path))
+    (tmp_path / "gate" / "date=2026-11-20" / "999999-broken.json").write_text(text)
+
+    assert records.before(str(tmp_path), after(), NOW)["disk"] == "OLD1"
+
+
+def test_without_a_record_the_reason_names_the_store(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(records.NoRecord, match="no decision of the last 60 days before replace-disk of kafka-a01"):
+        records.before(str(tmp_path), after(), NOW)
+
+
+def test_a_decision_that_cannot_be_kept_is_no_go(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "file").write_text("")
+    kept = records.kept(replace(decided(situation()), run_id="r1"), str(tmp_path / "file"))
+
+    assert kept.answer == UNTOLD
+    assert kept.rules[-1].name == "record" and "could not be kept" in kept.rules[-1].reason
+
+
+def test_an_override_is_kept_with_its_rule_what_it_said_and_why(tmp_path: pathlib.Path) -> None:
+    seen = situation(kafka_says=SINGLE, accept={"single_copies": "tmp is a test topic, ticket 4711"})
+    decision = records.kept(replace(decided(seen), run_id="r1", who="ann@bastion"), str(tmp_path))
+
+    (path,) = (tmp_path / "gate").rglob("*.json")
+    kept = json.loads(path.read_text())
+    (row,) = [rule for rule in kept["rules"] if rule["name"] == "single_copies"]
+    assert decision.answer == GO
+    assert (row["status"], row["because"]) == (ACCEPTED, "tmp is a test topic, ticket 4711")
+    assert row["reason"].startswith("failed: ") and "tmp-0" in row["reason"]
+    assert kept["maintenance"]["accept"] == {"single_copies": "tmp is a test topic, ticket 4711"}
+    assert kept["who"] == "ann@bastion"
+
+
+def test_an_override_accepts_its_own_rule_only(tmp_path: pathlib.Path) -> None:
+    found = {"kafka-a02": [trouble("smart")]}
+    decision = decided(situation(kafka_says=SINGLE, found=found, accept={"single_copies": "known"}))
+
+    assert decision.answer == NO_GO
+    assert [rule.name for rule in decision.with_status(FAILED)] == ["disks"]
+
+
+def test_what_cannot_be_read_is_accepted_by_name_or_not_at_all() -> None:
+    given: Any = {"kafka_says": kafka(throttled=None)}
+
+    assert decided(situation(**given)).answer == UNTOLD
+    assert decided(situation(**given, accept={"throttles": "an old broker"})).answer == GO
+
+
+def test_an_override_of_a_rule_that_passed_changes_nothing() -> None:
+    decision = decided(situation(accept={"offline": "just in case"}))
+
+    assert {rule.name: rule.status for rule in decision.rules}["offline"] == PASSED
+
+
+@pytest.mark.parametrize(
+    ("accept", "why"),
+    [
+        ({"single_copy": "x"}, "did you mean single_copies"),
+        ({"nonsense_at_all": "x"}, "see smoke gate rules"),
+        ({"other_maintenance": "he went home"}, "cannot be accepted: release it"),
+        ({"disk": "I know better"}, "cannot be accepted: a wrong serial number"),
+        ({"offline": "  "}, "say why offline is accepted"),
+    ],
+)
+def test_what_cannot_be_accepted_is_refused_in_words(accept: dict[str, str], why: str) -> None:
+    assert why in rules.unacceptable(accept)
+
+
+def test_a_rule_that_breaks_is_not_passed_and_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules.load("offline"), "judge", lambda *_: 1 / 0)
+    results = {rule.name: rule for rule in decided(situation()).rules}
+
+    assert results["offline"].status == CANNOT_TELL and "ZeroDivisionError" in results["offline"].reason
+    assert results["availability"].status == PASSED
+
+
+def test_an_inventorys_limit_holds_for_its_cluster() -> None:
+    given: Any = {"kafka_says": kafka(partition(leader=2)), "after": True}
+
+    assert decided(situation(**given)).answer == NO_GO
+    assert decided(situation(**given, limits={"gate_leaders_home": {"imbalance_percent": 100}})).answer == GO
+
+
+def test_hold_takes_the_cluster_with_go_only(tmp_path: pathlib.Path) -> None:
+    said: list[str] = []
+    bad = holding.held(decided(situation(kafka_says=SINGLE)), str(tmp_path), said.append)
+    assert (bad.answer, lock.held(str(tmp_path)), said) == (NO_GO, [], [])
+
+    good = holding.held(decided(situation()), str(tmp_path), said.append)
+    (ours,) = lock.held(str(tmp_path))
+    assert good.answer == GO and good.rules[-1].evidence["id"] == ours.id
+    assert (ours.cluster, ours.hosts, ours.purpose) == ("prod-a", ("kafka-a01",), "reboot")
+    assert said == [f"when it is over: smoke gate release {ours.id} --store {tmp_path}"]
+
+
+def test_go_is_no_go_where_somebody_was_quicker(tmp_path: pathlib.Path) -> None:
+    lock.take(str(tmp_path), ["kafka-a02"], "prod-a", "ann", "reboot", 60)
+    decision = holding.held(decided(situation()), str(tmp_path), print)
+
+    assert decision.answer == NO_GO and "somebody was quicker: prod-a is taken" in decision.rules[-1].reason

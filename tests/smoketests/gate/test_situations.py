@@ -1,0 +1,321 @@
+"""The gate's own table: a sentence, what is not as usual, the answer, and the rule that decides.
+
+Hand-made facts; the servers themselves are real in tests/real/test_gate_kafka.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from inventory.model import Host
+from smoketests.gate import rules
+from smoketests.gate.decision import CANNOT_TELL, FAILED, GO, NO_GO, PASSED, UNTOLD, WARNED
+from smoketests.readers.zookeeper import NO_ANSWER, REFUSED, Member
+from tests.smoketests.cluster.views import said
+from tests.smoketests.gate.situations import (
+    BROKERS,
+    FOUR,
+    ORDERS,
+    TB,
+    array,
+    broker,
+    card,
+    decided,
+    ensemble,
+    kafka,
+    lock,
+    log_dir,
+    member,
+    mount,
+    partition,
+    quorum,
+    server,
+    situation,
+    smart,
+    supply,
+    trouble,
+)
+
+A01, A02, A03 = BROKERS
+NEVER = -1
+OLD_DISK = {
+    "hosts": {A01: {"layout": "jbod", "disks": {"OLD1": "critical", "D2": "ok"}}},
+    "disk": "OLD1", "disk_facts": {"size_bytes": 8 * TB}, "mounts": ["/kafka/d1"],
+}  # fmt: skip
+OLD_MIRROR = {**OLD_DISK, "hosts": {A01: {"disks": {"AAA1": "ok", "OLD1": "critical"}}}, "mounts": []}
+RAID10 = [broker(1, layout="raid10")]
+BAD_DISK = [smart("OLD1", "critical"), smart("D2", path="/dev/sdc"), mount("/kafka/d1", "OLD1", "critical"),
+            mount("/kafka/d2", "D2", device="sdc1")]  # fmt: skip
+NEW_DISK = [smart("NEW9"), smart("D2", path="/dev/sdc"), mount("/kafka/d1", "NEW9"), mount("/kafka/d2", "D2")]
+TWO_DIRS = (log_dir(1, "/kafka/d1/data", 2 * TB), log_dir(1, "/kafka/d2", 3 * TB), log_dir(2), log_dir(3))
+SPARE: dict[str, Any] = {
+    "purpose": "replace-psu",
+    "found": {A01: [supply("PS1", ["PS2"], "critical"), supply("PS2", [])]},
+}
+KNOWN = {"availability": "known", "under_replicated": "known"}
+R1 = [broker(1, rack="r1"), broker(2, rack="r1"), broker(3, rack="r2")]
+
+
+def jbod(**more: Any) -> dict[str, Any]:
+    return {"purpose": "replace-disk", "disk": "OLD1", "found": {A01: BAD_DISK},
+            "kafka_says": kafka(log_dirs=TWO_DIRS), **more}  # fmt: skip
+
+
+def mirrored(*rows: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """The disk BBB2 of a RAID 10 is to be replaced; its partner is AAA1."""
+    found = {A01: [*(rows or (array(),)), *more.pop("disks", FOUR)]}
+    return {"purpose": "replace-disk", "disk": "BBB2", "hosts": RAID10, "found": found, **more}
+
+
+def after_disk(*rows: dict[str, Any], **more: Any) -> dict[str, Any]:
+    given = {"purpose": "replace-disk", "disk": "OLD1", "after": True, "before": OLD_DISK}
+    return {**given, "found": {A01: rows or NEW_DISK}, **more}
+
+
+class Case(NamedTuple):
+    sentence: str
+    given: dict[str, Any]
+    answer: str
+    rule: str
+    status: str
+
+
+def go(sentence: str, rule: str = "answers", status: str = PASSED, leaving: str = A01, **given: Any) -> Case:
+    return Case(sentence, {"leaving": leaving, **given}, GO, rule, status)
+
+
+def no_go(sentence: str, rule: str, leaving: str = A01, **given: Any) -> Case:
+    return Case(sentence, {"leaving": leaving, **given}, NO_GO, rule, FAILED)
+
+
+def untold(sentence: str, rule: str, leaving: str = A01, **given: Any) -> Case:
+    return Case(sentence, {"leaving": leaving, **given}, UNTOLD, rule, CANNOT_TELL)
+
+
+PARTITIONS = [
+    go("three replicas, two needed, all in sync", "availability"),
+    no_go("one of three is behind already, two needed", "availability",
+          kafka_says=kafka(*ORDERS, partition("pay", isr=(1, 2)))),
+    no_go("the last in sync leaves, one needed", "availability", kafka_says=kafka(partition(isr=(1,), min_isr=1))),
+    go("the broker that leaves is the one that is behind", "availability",
+       kafka_says=kafka(partition(leader=2, isr=(2, 3)))),
+    no_go("below min.insync.replicas already, and a replica is here", "availability",
+          kafka_says=kafka(partition(leader=2, isr=(2,)))),
+    no_go("two brokers leave at once, each alone could", "availability", leaving=f"{A01} {A02}"),
+    go("two brokers leave at once, one copy is enough", "availability", leaving=f"{A01} {A02}",
+       kafka_says=kafka(partition(min_isr=1))),
+    no_go("all brokers leave at once", "availability", leaving=" ".join(BROKERS),
+          kafka_says=kafka(partition(min_isr=1))),
+    no_go("the only copy of a topic is here", "single_copies", kafka_says=kafka(*ORDERS, partition("tmp", 0, (1,)))),
+    go("the only copy of a topic is elsewhere", "single_copies",
+       kafka_says=kafka(*ORDERS, partition("tmp", 0, (2,), min_isr=1))),
+    no_go("two replicas, two needed", "no_spare_copy", kafka_says=kafka(partition(replicas=(1, 2)))),
+    no_go("two replicas, two needed, and only ours is in sync", "availability",
+          kafka_says=kafka(partition(replicas=(1, 2), isr=(1,)))),
+    no_go("a partition of another broker has no leader", "offline",
+          kafka_says=kafka(*ORDERS, partition("x", 0, (2,), leader=-1, isr=()))),
+    no_go("a partition elsewhere is under-replicated", "under_replicated",
+          kafka_says=kafka(*ORDERS, partition("x", 0, (2, 3), isr=(2,), min_isr=1))),
+    go("a replica that a reassignment adds is not missing, but", "under_replicated",
+       kafka_says=kafka(partition(leader=2, replicas=(2, 3, 1), isr=(2, 3)))),
+    no_go("a reassignment runs", "reassignments", kafka_says=kafka(partition(adding=(3,)))),
+    no_go("a reassignment takes a replica away", "reassignments", kafka_says=kafka(partition(removing=(3,)))),
+    go("a throttle is left over", "throttles", WARNED, kafka_says=kafka(throttled=("topic orders",))),
+    no_go("a follower that is behind would lead: messages are lost", "unclean",
+          kafka_says=kafka(partition(isr=(1,), min_isr=1, unclean=True))),
+    go("unclean elections are allowed, but another is in sync", "unclean",
+       kafka_says=kafka(partition(unclean=True, min_isr=1))),
+    go("the active controller leaves", "controller", WARNED, leaving=A03),
+    no_go("there is no active controller", "controller", kafka_says=kafka(controller=None)),
+    untold("the topics' min.insync.replicas is not told", "availability", kafka_says=kafka(partition(min_isr=None))),
+    untold("one topic could not be read", "availability",
+           kafka_says=kafka(untold=("topic pay cannot be read (error 29)",))),
+    untold("no partition could be read", "offline", kafka_says=kafka()._replace(partitions=None)),
+    untold("reassignments could not be read", "reassignments",
+           kafka_says=kafka(untold=("reassignments cannot be read: no answer in 22 s",))),
+    untold("throttles could not be read", "throttles", kafka_says=kafka(throttled=None)),
+    untold("the last in sync leaves and unclean elections are not told", "unclean",
+           kafka_says=kafka(partition(isr=(1,), min_isr=1, unclean=None)), accept=KNOWN),
+    untold("Kafka is out of reach", "availability", kafka_says=None, problems={"kafka": "nothing listens there"}),
+    untold("the inventory gives the broker no id and no address fits", "availability",
+           hosts=[broker(1, broker_id=None, address="10.9.9.9")], kafka_says=kafka(brokers=(2, 3)),
+           zookeeper_says=ensemble(brokers=(2, 3))),
+]  # fmt: skip
+
+QUORUMS = [
+    go("one of three ZooKeeper servers leaves", "zookeeper", leaving="zk-a01"),
+    go("the ensemble's leader leaves", "zookeeper", WARNED, leaving="zk-a02"),
+    no_go("one of three is down already, another leaves", "zookeeper", leaving="zk-a01", zookeeper_says=ensemble(
+        member(1), member(2, "leader", synced_followers=1), Member("zk-a03:2181", REFUSED, "nothing listens"))),
+    no_go("one that stays is not in step", "zookeeper", leaving="zk-a01",
+          zookeeper_says=ensemble(member(1), member(2, "leader", synced_followers=1), member(3, zxid=0x100000001))),
+    no_go("two of three leave", "zookeeper", leaving="zk-a01 zk-a02"),
+    no_go("a broker leaves while the ensemble can lose none", "zookeeper", zookeeper_says=ensemble(
+        member(1), member(2, "leader", synced_followers=1), Member("zk-a03:2181", REFUSED, "nothing listens"))),
+    untold("one that stays gives no answer, and without it there is no majority", "zookeeper", leaving="zk-a01",
+           zookeeper_says=ensemble(member(1), member(2, "leader", synced_followers=None),
+                                   Member("zk-a03:2181", NO_ANSWER, "it gave no answer in 4 s"))),
+    untold("ZooKeeper is out of reach", "zookeeper", leaving="zk-a01", zookeeper_says=None,
+           problems={"zookeeper": "the reader failed"}),
+    untold("no server of the ensemble has this host's name", "zookeeper", leaving="zk-a04",
+           hosts=[server(4, address="10.0.0.4")]),
+    go("one of three controllers leaves", "kraft_quorum", leaving=A01, kraft=True,
+       kafka_says=kafka(quorum=quorum(v1=10, v2=300, v3=0))),
+    no_go("one of three controllers leaves, another is behind", "kraft_quorum", kraft=True,
+          kafka_says=kafka(quorum=quorum(v1=10, v2=3000, v3=0))),
+    no_go("a quorum of two stops while one is away", "kraft_quorum", kraft=True,
+          kafka_says=kafka(quorum=quorum(v1=10, v3=0))),
+    no_go("the controllers have no leader", "kraft_quorum", kraft=True,
+          kafka_says=kafka(quorum=quorum(-1, v1=10, v2=10, v3=0))),
+    untold("it is not told who is caught up", "kraft_quorum", kraft=True,
+           kafka_says=kafka(quorum=quorum(v1=None, v2=None, v3=None))),
+    go("whichever voter the nameless controller is, enough are left", "kraft_quorum", leaving="ctl-1", kraft=True,
+       hosts=[Host("ctl-1", roles=("controller",), cluster="prod-a")],
+       kafka_says=kafka(quorum=quorum(101, v101=0, v102=10, v103=10), controller=None),
+       accept={"controller": "a voter is no broker here"}),
+    untold("it matters which voter the nameless controller is", "kraft_quorum", leaving="ctl-1", kraft=True,
+           hosts=[Host("ctl-1", roles=("controller",), cluster="prod-a")],
+           kafka_says=kafka(quorum=quorum(101, v101=0, v102=10, v103=9000))),
+]  # fmt: skip
+
+MACHINES = [
+    no_go("another broker's disk is dying", "disks", found={A02: [trouble("smart")]}),
+    go("the dying disk is the one of the host that leaves", "disks", found={A01: [trouble("smart")]}),
+    go("another broker's disk has a warning", "disks", WARNED, found={A02: [trouble("smart", "warning")]}),
+    no_go("another broker's mount is read-only", "disks", found={A03: [trouble("mounts")]}),
+    no_go("another broker's network card is reset", "network", found={A02: [trouble("nic_resets")]}),
+    no_go("another broker has lost a power supply", "power", found={A02: [trouble("power")]}),
+    no_go("another broker has uncorrected memory errors", "memory", found={A02: [trouble("memory_errors")]}),
+    no_go("another broker does not run", "services", found={A02: [trouble("services")]}),
+    untold("SMART of another broker could not be read", "disks", found={A02: [trouble("smart", "unknown")]}),
+    untold("another machine did not answer", "answers", silent=[A02]),
+    go("the machine that leaves did not answer: that is why", "answers", silent=[A01]),
+    untold("a report lacks a check", "memory", without=["memory_errors"]),
+    go("what the inventory skips is not asked of that host", "power",
+       hosts=[broker(2, skip={"power": "no BMC, ticket 4711"})], found={A02: [trouble("power")]}),
+    no_go("another machine's clock is wrong", "clock", found={A02: [trouble("clock")]}),
+    no_go("two clocks are far apart though each is content", "clock",
+          found={A02: [said("clock", synchronised=True, offset_ms=5000.0, source="ntp2")]}),
+    no_go("another broker is not registered", "brokers", kafka_says=kafka(brokers=(1, 2)),
+          zookeeper_says=ensemble(brokers=(1, 2))),
+    go("the broker that leaves is not registered any more", "brokers", kafka_says=kafka(
+        partition(leader=2, isr=(2, 3)), brokers=(2, 3)), zookeeper_says=ensemble(brokers=(2, 3))),
+    go("a neighbour in the rack is in trouble, all copies are elsewhere", "shared_parts", WARNED, hosts=R1,
+       found={A02: [trouble("power", "warning")]},
+       kafka_says=kafka(partition(replicas=(1, 3), min_isr=1, leader=3))),
+    no_go("a neighbour on the feed is in trouble, and a copy depends on it", "shared_parts",
+          hosts=[broker(1, power_feed="A"), broker(2, power_feed="A")], found={A02: [trouble("power", "warning")]},
+          kafka_says=kafka(partition(replicas=(1, 2), min_isr=1))),
+    untold("a neighbour in the drawer is in trouble, partitions unknown", "shared_parts",
+           hosts=[broker(1, drawer="3"), broker(2, drawer="3")], found={A02: [trouble("cooling", "warning")]},
+           kafka_says=None, problems={"kafka": "no answer"}),
+    no_go("the cards that stay are nearly full", "nic_room",
+          found={A02: [card(tx_bytes_per_s=9e8)]}),
+    untold("a card's load is not known", "nic_room", found={A02: [card(rx_bytes_per_s=None, tx_bytes_per_s=None)]}),
+    go("a bond counts, its members do not", "nic_room",
+       found={A02: [card("bond0"), card(is_member=True, rx_bytes_per_s=None)]}),
+    go("somebody else's maintenance in another cluster", "other_maintenance", locks=[lock(cluster="prod-b")]),
+    no_go("somebody has another broker of the cluster", "other_maintenance", locks=[lock(A02)]),
+    no_go("somebody has this very broker", "other_maintenance", locks=[lock(A01)]),
+    go("the lock is the asker's own", "other_maintenance", locks=[lock(A01)], lock="0badcafe"),
+    go("a lock expired and was never released", "other_maintenance", WARNED, locks=[lock(A02, minutes=-1)]),
+    untold("the locks cannot be read", "other_maintenance", locks=None, unread={"locks": "Permission denied"}),
+]  # fmt: skip
+
+DISKS = [
+    go("a JBOD disk fails, its partitions fit on the others", "disk_room", **jbod()),
+    no_go("the partitions of the disk do not fit on the others", "disk_room", **jbod(kafka_says=kafka(log_dirs=(
+        log_dir(1, "/kafka/d1/data", 3 * TB), log_dir(1, "/kafka/d2", 4 * TB), log_dir(2), log_dir(3))))),
+    untold("the log dirs are not told", "disk_room", **jbod(kafka_says=kafka(log_dirs=None))),
+    no_go("no such disk is in the machine", "disk", **jbod(disk="WRONG1")),
+    go("nothing speaks against the named disk", "disk", WARNED, **jbod(disk="D2")),
+    untold("the machine is silent and nobody names the disk", "disk", **jbod(silent=[A01], disk="OLD1")),
+    go("the partner of the mirror is well", "mirror_partner", **mirrored()),
+    no_go("the partner is dying", "mirror_partner", **mirrored(disks=[smart("AAA1", "critical"), *FOUR[1:]])),
+    untold("SMART of the partner is not told", "mirror_partner", **mirrored(disks=FOUR[1:])),
+    go("another pair's disk is dying", "mirror_partner", **mirrored(disks=[*FOUR[:2], smart("CCC3", "critical")])),
+    no_go("the partner failed: this disk is the last copy", "mirror_partner", **mirrored(array(
+        "degraded", "critical", gone=["sda1 (serial AAA1)"],
+        exposed=[["sda1 (serial AAA1)", "sdb1 (serial BBB2)", "", "SMART finds no fault in it"]]))),
+    go("the disk itself failed and its partner is well", "mirror_partner", **mirrored(array(
+        "degraded", "critical", gone=["sdb1 (serial BBB2)"],
+        exposed=[["sdb1 (serial BBB2)", "sda1 (serial AAA1)", "", "SMART finds no fault in it"]]))),
+    no_go("another disk of the array rebuilds", "mirror_partner",
+          **mirrored(array("rebuilding", "warning", rebuilding=["sdc1 (serial CCC3)"]))),
+    untold("the array is not told", "mirror_partner", **mirrored(said("raid", "-", "unknown"))),
+    go("a topic with one copy does not mind a disk of a RAID 10", "mirror_partner",
+       **mirrored(kafka_says=kafka(partition(replicas=(1,), min_isr=1)))),
+    go("one power supply is out, the other works", "spare_supply", **SPARE),
+    no_go("the only power supply that works is to be pulled", "spare_supply", purpose="replace-psu",
+          found={A01: [supply("PS1", [])]}),
+    untold("the BMC tells of no power supply", "spare_supply", purpose="replace-psu"),
+    go("a broker leaves for good, the others have room", "disk_room", purpose="decommission",
+       kafka_says=kafka(partition(replicas=(1, 2), min_isr=1))),
+    no_go("a broker leaves for good, the others have no room", "disk_room", purpose="decommission",
+          kafka_says=kafka(partition(replicas=(1, 2), min_isr=1),
+                           log_dirs=tuple(log_dir(number, used=6 * TB) for number in (1, 2, 3)))),
+    no_go("a broker leaves for good, a topic has three replicas", "replicas_fit", purpose="decommission"),
+]  # fmt: skip
+
+AFTER = [
+    go("everything is back", "leaders_home", after=True),
+    no_go("a replica is not in sync yet", "under_replicated", after=True,
+          kafka_says=kafka(partition(leader=2, isr=(2, 3)))),
+    no_go("the leaders are not back", "leaders_home", after=True, kafka_says=kafka(partition(leader=2))),
+    no_go("the broker is not registered", "brokers", after=True, kafka_says=kafka(brokers=(2, 3)),
+          zookeeper_says=ensemble(brokers=(2, 3))),
+    no_go("its log tells of a failed log dir", "broker_log", after=True, found={A01: [trouble("kafka_log")]}),
+    untold("its log could not be read", "broker_log", after=True, found={A01: [trouble("kafka_log", "unknown")]}),
+    untold("it does not answer", "answers", after=True, silent=[A01]),
+    no_go("its own disk is dying", "disks", after=True, found={A01: [trouble("smart")]}),
+    no_go("a partition has no leader", "offline", after=True, kafka_says=kafka(partition(leader=-1, isr=()))),
+    go("our own lock is still held", "other_maintenance", after=True, locks=[lock(A01)]),
+    go("a larger disk is in its place", "new_disk", **after_disk()),
+    no_go("the new disk is smaller", "new_disk",
+          **after_disk(smart("NEW9", size=4 * TB), mount("/kafka/d1", "NEW9"))),
+    no_go("the old disk is still mounted", "new_disk",
+          **after_disk(smart("OLD1"), smart("NEW9", path="/dev/sdx"), mount("/kafka/d1", "OLD1"))),
+    no_go("nothing is mounted where it was", "new_disk",
+          **after_disk(smart("NEW9"), mount("/kafka/d1", "", "critical", device=""))),
+    no_go("the new disk has a SMART warning", "new_disk",
+          **after_disk(smart("NEW9", "warning"), mount("/kafka/d1", "NEW9"))),
+    no_go("no new disk is there", "new_disk", **after_disk(smart("D2"), mount("/kafka/d1", "D2"))),
+    no_go("the array still rebuilds", "new_disk", **after_disk(
+        smart("NEW9"), array("rebuilding", "warning", rebuilding=["sdb1"]), hosts=RAID10, before=OLD_MIRROR)),
+    go("the array is whole again", "new_disk", **after_disk(
+        smart("NEW9"), smart("AAA1", path="/dev/sda"), array(), hosts=RAID10, before=OLD_MIRROR)),
+    untold("nothing is known of the time before", "new_disk",
+           **after_disk(before={}, unread={"before": "results holds no decision"})),
+    go("a broker left for good", "drained", purpose="decommission", after=True, silent=[A01],
+       kafka_says=kafka(partition(replicas=(2, 3), min_isr=1), brokers=(2, 3)),
+       zookeeper_says=ensemble(brokers=(2, 3))),
+    no_go("a broker left for good, and a replica is still on it", "drained", purpose="decommission", after=True),
+]  # fmt: skip
+
+CASES = [*PARTITIONS, *QUORUMS, *MACHINES, *DISKS, *AFTER]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.sentence for case in CASES])
+def test_the_gate_answers(case: Case) -> None:
+    given = dict(case.given)
+    seen = situation(*given.pop("leaving").split(), **given)
+    decision = decided(seen)
+    results = {result.name: result for result in decision.rules}
+
+    told = {name: (result.status, result.reason) for name, result in results.items()}
+    assert results[case.rule].status == case.status, told[case.rule]
+    assert decision.answer == case.answer, {name: row for name, row in told.items() if row[0] in (FAILED, CANNOT_TELL)}
+    assert all(result.reason for result in decision.rules)
+
+
+def test_the_table_has_at_least_forty_sentences_each_its_own() -> None:
+    assert len({case.sentence for case in CASES}) == len(CASES) >= 40
+
+
+def test_every_rule_decides_somewhere_and_is_passed_somewhere() -> None:
+    assert {case.rule for case in CASES} | {"leaders"} == set(rules.names())
+    for name in rules.names():
+        if name not in ("leaders", "answers"):
+            assert any(case.rule == name and case.status != PASSED for case in CASES), name
