@@ -110,7 +110,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Machines that hold one Kafka cluster. zookeeper and kafka: `host:port` to ask.
+    """Machines that hold one Kafka cluster. zookeeper and kafka: `host:port` to ask, `zk1:2181/kafka` with a chroot.
 
     limits: those that hold for the whole cluster, for checks that judge many hosts.
     """

@@ -155,7 +155,9 @@ class Reading:
 
 
 def _with_port(name: str, port: int) -> str:
-    return name if name.rpartition("]")[2].count(":") else f"{name}:{port}"
+    """zk1:2181 of `zk1`; the chroot of `zk1/kafka` stays behind the port."""
+    server, slash, chroot = name.partition("/")
+    return name if server.rpartition("]")[2].count(":") else f"{server}:{port}{slash}{chroot}"
 
 
 READERS: Mapping[str, Callable[[Reading, str, Place, Node, Settings], None]] = {

@@ -130,7 +130,7 @@ def test_ranges_expand_and_what_stands_beside_them_goes_along(tmp_path: pathlib.
         clusters:
           prod:
             kafka: ["k[08-09]"]
-            zookeeper: [zk1, "zk2:2182"]
+            zookeeper: [zk1/kafka, "zk2:2182/kafka"]
             hosts:
               k[08-10]: {address: "10.0.0.[1-3]", broker_id: "[101-103]", rack: "r[1,1-2]", user: "x"}
         """.replace("[1,1-2]", "[1-3]"))  # fmt: skip
@@ -140,7 +140,7 @@ def test_ranges_expand_and_what_stands_beside_them_goes_along(tmp_path: pathlib.
         ("k08", "10.0.0.1", 101, "r1"), ("k09", "10.0.0.2", 102, "r2"), ("k10", "10.0.0.3", 103, "r3")]  # fmt: skip
     assert cluster.broker_ids == {"k08": 101, "k09": 102, "k10": 103}
     assert cluster.kafka == ("k08:9092", "k09:9092")
-    assert cluster.zookeeper == loaded.hosts[0].zookeeper == ("zk1:2181", "zk2:2182")
+    assert cluster.zookeeper == loaded.hosts[0].zookeeper == ("zk1:2181/kafka", "zk2:2182/kafka")
 
 
 def test_files_of_a_folder_add_up(tmp_path: pathlib.Path) -> None:
@@ -200,7 +200,8 @@ WRONG = {
     "roles: [zookeeper]\n        broker_id: 1": "6:9: kafka-a01: a broker id, but its roles are zookeeper",
     "rack: 1\n        rack: 2": "6:9: 'rack' stands here twice, first in line 5",
     "groups: [x]": "5:18: the cluster has no group 'x'",
-    "zookeeper: ['a b']": "5:21: zookeeper: 'a b' is not a host and port, such as kafka-a01:9092",
+    "zookeeper: ['a b']": "5:21: zookeeper: 'a b' is not a host and port, such as zk-a01:2181 or, with a chroot, "
+    "zk-a01:2181/kafka",
     "rack: !!python/object:os.system x": "5:15: the tag 'tag:yaml.org,2002:python/object:os.system' means nothing in "
     "an inventory",
     "rack: *x": "5:15: *x stands for nothing: no &x above",
