@@ -64,10 +64,15 @@ class Registry:
 
 def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFinding]:
     rows, source = _registered(view)
-    brokers = [host for host in view.cluster.hosts if "broker" in host.roles or host.broker_id is not None]
+    brokers = [host for host in view.cluster.hosts if has_broker(host)]
     registry = Registry(brokers, rows, source)
     found = [_of_host(host, registry) for host in brokers]
     return [*found, *_strangers(brokers, registry), *_sources_differ(view)]
+
+
+def has_broker(host: Host) -> bool:
+    """A KRaft controller that is no broker has an id too (node.id), and stands in no registry of brokers."""
+    return "broker" in host.roles or (host.broker_id is not None and "controller" not in host.roles)
 
 
 def _registered(view: ClusterView) -> tuple[tuple[Registered, ...], str]:

@@ -116,6 +116,15 @@ def test_a_kraft_cluster_is_asked_itself_and_a_fenced_broker_is_critical() -> No
     assert (row["host"], row["status"]) == ("kafka-a02", "critical") and "fenced" in row["reason"]
 
 
+def test_a_controller_that_is_no_broker_is_missed_in_no_registry_of_brokers() -> None:
+    roles: dict[int, Any] = {2: {"roles": ("broker", "controller")}, 3: {"roles": ("controller",)}}
+    seen = view(THREE, host_fields=roles, kafka=kafka(brokers=(1, 2)))
+
+    assert {item: row["status"] for item, row in judged(seen, "broker_ids").items()} == {
+        "broker 1": "ok", "broker 2": "ok",
+    }  # fmt: skip
+
+
 def test_zookeeper_and_metadata_that_disagree_are_a_warning() -> None:
     seen = view(THREE, zookeeper=zookeeper(broker(1), broker(2), broker(3)), kafka=kafka(brokers=(1, 2)))
     (row,) = problems(seen, "broker_ids")
