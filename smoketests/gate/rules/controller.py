@@ -6,7 +6,7 @@ Failed: Kafka has no active controller.
 
 Warned: the active controller is on a host that leaves. If others are still to be done, do them first.
 
-Cannot tell: Kafka did not tell.
+Cannot tell: Kafka did not tell. With KRaft the controllers are a quorum, which kraft_quorum asks for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.status import critical, warning
-from smoketests.cluster.view import NotAsked
+from smoketests.cluster.view import CannotTell, NotAsked
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.situation import Situation
@@ -29,6 +29,11 @@ FINAL = ""
 
 def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     controller = situation.kafka.controller
+    if situation.kafka.quorum is not None:
+        raise NotAsked("the controllers are a quorum of their own (see kraft_quorum)")
+    untold = [why for why in situation.kafka.untold if why.startswith("quorum")]
+    if controller is None and untold:
+        raise CannotTell("; ".join(untold))
     if controller is None:
         return ruled([critical("Kafka has no active controller: nobody elects leaders")], "", controller=None)
     who = situation.broker(controller)
