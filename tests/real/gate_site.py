@@ -1,0 +1,96 @@
+"""A whole site for the gate: six real hosts, on them a real Kafka cluster, and `smoke gate` asked of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import pathlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.real import kafka_cluster
+from tests.real.kafka_cluster import CONTROLLERS, IDS, KafkaCluster
+from tests.real.machines import Site, site
+
+BROKERS = ("kafka-a01", "kafka-a02", "kafka-a03")
+QUORUM = ("zk-a01", "zk-a02", "zk-a03")
+# What a test cannot have, or shares with all other tests of this machine.
+NOT_HERE = dict.fromkeys(
+    ("smart", "raid", "disk_latency", "disk_errors", "disk_usage", "memory_errors", "nic_link", "nic_resets", "power",
+     "cooling", "chassis", "clock"),
+    "the hosts of this test share one machine without such parts",
+)  # fmt: skip
+
+
+class GateSite:
+    """kafka-a01 … 03 with brokers 1 to 3; zk-a01 … 03 with the ensemble, or with the controllers 11 to 13."""
+
+    def __init__(self, hosts: Site, kafka: KafkaCluster, mounts: Mapping[str, str]) -> None:
+        self.hosts, self.kafka, self._mounts = hosts, kafka, mounts
+        self.store = hosts.folder / "results"
+        self.inventory = self.write("site.yaml")
+
+    @property
+    def kraft(self) -> bool:
+        return bool(self.kafka.controllers)
+
+    def write(self, name: str, **cluster: Any) -> pathlib.Path:
+        """The inventory; what is given stands in place of what is so."""
+        servers = [f"{server}/kafka" for server in self.kafka.ensemble.servers] if self.kafka.ensemble else []
+        own = {"kafka": self.kafka.servers, **({"zookeeper": servers} if servers else {}), **cluster}
+        hosts: dict[str, dict[str, Any]] = {
+            host: {"roles": ["broker"], "layout": "jbod", "broker_id": number, "skip": dict(NOT_HERE),
+                   "mounts": [self._mounts[host]] if host in self._mounts else []}
+            for host, number in zip(BROKERS, IDS)
+        }  # fmt: skip
+        for host, node in zip(QUORUM, CONTROLLERS):
+            hosts[host] = {"roles": ["zookeeper"], "skip": dict(NOT_HERE)}
+            if self.kraft:
+                hosts[host] = {"roles": ["controller"], "broker_id": node, "skip": dict(NOT_HERE)}
+        return self.hosts.write(name, own, hosts)
+
+    def gate(
+        self, host: str, *words: str, purpose: str = "reboot", inventory: pathlib.Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Decided:  # fmt: skip
+        """`smoke gate --host HOST --for PURPOSE WORDS`."""
+        asked = ["gate", "--host", host, "--for", purpose, "--store", str(self.store), "--format", "json", *words]
+        done = self.hosts.smoke(inventory or self.inventory, *asked, environment=environment)
+        assert done.stdout, done.stderr
+        return Decided(done.returncode, json.loads(done.stdout), done.stderr)
+
+
+class Decided:
+    """What it answered."""
+
+    def __init__(self, exit_code: int, document: Mapping[str, Any], said: str) -> None:
+        self.exit_code, self.document, self.said = exit_code, document, said
+        self.answer: str = document["answer"]
+        self.rules: dict[str, Mapping[str, Any]] = {rule["name"]: rule for rule in document["rules"]}
+
+    def of(self, *statuses: str) -> dict[str, str]:
+        """Rule -> reason, of the rules that came out so."""
+        return {name: str(rule["reason"]) for name, rule in self.rules.items() if rule["status"] in statuses}
+
+    @property
+    def bad(self) -> dict[str, str]:
+        return self.of("failed", "cannot tell")
+
+    def __repr__(self) -> str:
+        return f"{self.answer} (exit {self.exit_code}): {self.bad} {self.said}"
+
+
+@contextlib.contextmanager
+def gate_site(
+    folder: pathlib.Path, mode: str, log_dirs: Mapping[int, list[pathlib.Path]] | None = None,
+    mounts: Mapping[str, str] | None = None,
+) -> Iterator[GateSite]:  # fmt: skip
+    """mode: zookeeper or kraft. mounts: the data mount that the inventory names of a host."""
+    begin = {"zookeeper": kafka_cluster.with_zookeeper, "kraft": kafka_cluster.with_kraft}[mode]
+    with site(folder, [*BROKERS, *QUORUM]) as hosts:
+        brokers = [hosts.machines[name].place for name in BROKERS]
+        quorum = [hosts.machines[name].place for name in QUORUM]
+        with begin(folder, brokers, quorum, log_dirs) as kafka:
+            kafka.create("orders", (1, 2, 3), (2, 3, 1), (3, 1, 2), min_insync_replicas=2)
+            kafka.settle()
+            yield GateSite(hosts, kafka, mounts or {})
