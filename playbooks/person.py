@@ -94,11 +94,13 @@ class Interrupts:
 
     @contextlib.contextmanager
     def gently(self) -> Iterator[None]:
-        """A command that is better not cut off."""
+        """A command that is better not cut off. Behind it, `stop_if_asked` once its end is written down."""
         self._gentle = True
         try:
             yield
         finally:
             self._gentle = False
+
+    def stop_if_asked(self) -> None:
         if self.asked:
             raise Stopped("you stopped it with Ctrl-C")

@@ -172,6 +172,7 @@ def _run_undo(session: Session, action: Action, argv: tuple[str, ...]) -> None:
         session.note("undo failed", action, exit_code=outcome.code, said=printable(outcome.said))
         raise Failed(f"exit code {outcome.code}: {printable(outcome.said)}")
     session.note("undo ended", action)
+    session.interrupts.stop_if_asked()
 
 
 def _without_danger(action: Action) -> Action:

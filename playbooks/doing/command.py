@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from agent.formats.text import printable
 from playbooks.filling import Action, NotTold
 from playbooks.machine import Lost, Machine, NotRun, Outcome
-from playbooks.person import Stopped
 from playbooks.session import Failed, NotKnown, Session
 
 SHOWN_ROWS = 40
@@ -77,8 +76,7 @@ def run(session: Session, action: Action, argv: Sequence[str], given: str) -> No
         wait_for_the_end(session, action, f"{printable(str(error))}")
         return
     _ended(session, action, outcome, time.monotonic() - began)
-    if session.interrupts.asked:
-        raise Stopped("you stopped it with Ctrl-C")
+    session.interrupts.stop_if_asked()
 
 
 def _outcome(session: Session, action: Action, argv: Sequence[str], given: str) -> Outcome:

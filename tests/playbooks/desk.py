@@ -1,0 +1,102 @@
+"""Somebody at a terminal with playbooks of their own: real runs of `smoke playbook` on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+SMOKE = (sys.executable, "-m", "smoketests.cli", "playbook")
+HEAD = "title: A playbook of a test\nmeans: it means nothing here\nrisk: nothing is at risk here\n"
+PATIENCE_S = 60.0
+
+
+class Desk:
+    """folder holds the playbooks, the store, and what the playbooks write."""
+
+    def __init__(self, folder: pathlib.Path, access: Sequence[str] = ()) -> None:
+        self.folder, self.access = folder, list(access)
+        self.store = folder / "store"
+        self.books = folder / "books"
+        self.books.mkdir(exist_ok=True)
+
+    def write(self, steps: str, name: str = "book", head: str = "") -> None:
+        """A playbook of these steps; FOLDER in them is this desk's."""
+        body = textwrap.indent(textwrap.dedent(steps).strip(), "  ").replace("FOLDER", str(self.folder))
+        (self.books / f"{name}.yaml").write_text(f"{HEAD}{head}steps:\n{body}\n")
+
+    def words(self, *words: str) -> list[str]:
+        own = ["--playbooks", str(self.books)] if words[0] in ("plan", "run", "show", "list") else []
+        store = ["--store", str(self.store)] if words[0] not in ("show", "list") else []
+        access = self.access if words[0] in ("plan", "run", "resume", "undo") else []
+        return [*SMOKE, *words, *own, *store, *access]
+
+    def smoke(self, *words: str, answers: str = "") -> subprocess.CompletedProcess[str]:
+        """answers: each letter is a line; words with blanks between are a line each."""
+        lines = answers.split() if " " in answers or len(answers) > 12 else list(answers)
+        return subprocess.run(
+            self.words(*words), input="".join(f"{line}\n" for line in lines), capture_output=True, text=True,
+            timeout=PATIENCE_S, check=False, env=environment(),
+        )  # fmt: skip
+
+    def begin(self, *words: str) -> subprocess.Popen[str]:
+        """A run whose answers are typed one by one."""
+        return subprocess.Popen(
+            self.words(*words), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=environment(),
+        )  # fmt: skip
+
+    @property
+    def run_id(self) -> str:
+        """The last run."""
+        return sorted((self.store / "playbooks").glob("*.jsonl"))[-1].stem
+
+    def events(self) -> list[dict[str, Any]]:
+        path = self.store / "playbooks" / f"{self.run_id}.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()]
+
+    def told(self, *names: str) -> list[str]:
+        """`event step` of the last run, of these events or of all that belong to a step."""
+        rows = [(one["event"], one.get("step", "")) for one in self.events()]
+        return [f"{name} {step}" for name, step in rows if (name in names if names else step)]
+
+    def file(self, name: str) -> str:
+        """What a playbook wrote; empty if it did not."""
+        path = self.folder / name
+        return path.read_text() if path.exists() else ""
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONUNBUFFERED": "1", "COLUMNS": "80", "SSH_AUTH_SOCK": ""}
+
+
+def until(what: str, happened: Callable[[], Any]) -> Any:
+    """Wait for it, however loaded the machine is."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        found = happened()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"never: {what}")
+
+
+def kill(process: subprocess.Popen[str], how: int = signal.SIGKILL) -> None:
+    process.send_signal(how)
+    process.wait(PATIENCE_S)
+    for pipe in (process.stdin, process.stdout):
+        if pipe:
+            pipe.close()
+
+
+def end(process: subprocess.Popen[str], answers: str = "") -> tuple[int, str]:
+    """Type the rest of the answers; its exit code and all that it printed."""
+    out, _none = process.communicate("".join(f"{line}\n" for line in answers), timeout=PATIENCE_S)
+    return process.returncode, out
