@@ -14,8 +14,8 @@ Value = str | int | tuple[str, ...]
 
 # what a value of each type may be, and how to say so
 TYPES: Mapping[str, tuple[str, str]] = {
-    "serial": (r"[A-Za-z0-9._:/+-]{1,40}(?: [A-Za-z0-9._:/+-]{1,40}){0,3}", "a serial number"),
-    "text": (r"[A-Za-z0-9._:/+()\[\]=-]+(?: [A-Za-z0-9._:/+()\[\]=-]+){0,9}", "a short plain text"),
+    "serial": (r"[A-Za-z0-9_][A-Za-z0-9._:/+-]{0,39}(?: [A-Za-z0-9._:/+-]{1,40}){0,3}", "a serial number"),
+    "text": (r"[A-Za-z0-9._/(\[][A-Za-z0-9._:/+()\[\]=-]*(?: [A-Za-z0-9._:/+()\[\]=-]+){0,9}", "a short plain text"),
     "device": (r"/dev/[A-Za-z0-9/._-]{1,100}", "a device below /dev"),
     "path": (r"/[A-Za-z0-9/._@:+,=-]{0,500}", "an absolute path of plain letters"),
     "uuid": (r"[0-9A-Fa-f]{4,8}(?:-[0-9A-Fa-f]{4,12}){1,4}", "a UUID"),
@@ -218,4 +218,4 @@ def _one(kind: str, name: str, wanted: str, value: object) -> str:
 
 
 def _climbs(wanted: str, word: str) -> bool:
-    return wanted in ("path", "device") and ".." in word.split("/")
+    return wanted in ("path", "device", "source") and ".." in word.split("/")
