@@ -64,7 +64,7 @@ def look(host: Host, item: str) -> Facts:
 
     def fates(family: str, peers: Tuple[Network, ...], hooks: Sequence[str]) -> Dict[int, Fate]:
         connections = [Connection(port, family, peers, interfaces) for port in ports]
-        return {one.port: packet_filter.fate(rules.chains, one, hooks) for one in connections}
+        return {one.port: packet_filter.fate_from_all(rules.chains, one, hooks) for one in connections}
 
     ipv4 = fates("ip", peers, INCOMING)
     return Facts(

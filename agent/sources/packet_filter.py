@@ -70,6 +70,20 @@ def fate(chains: Sequence[Chain], connection: Connection, hooks: Sequence[str]) 
     return Fate(PARTLY, tuple(dict.fromkeys(walk.depends_on))) if mixed else Fate(OPEN)
 
 
+def fate_from_all(chains: Sequence[Chain], connection: Connection, hooks: Sequence[str]) -> Fate:
+    """What becomes of the connection from each network of its peers: rules may name them one by one."""
+    version = 6 if connection.family == "ip6" else 4
+    peers = [peer for peer in connection.peers if peer.version == version]
+    if len(peers) < 2:
+        return fate(chains, connection, hooks)
+    fates = {peer: fate(chains, connection._replace(peers=(peer,)), hooks) for peer in peers}
+    states = {one.state for one in fates.values()}
+    whys = tuple(dict.fromkeys(why for one in fates.values() for why in one.why))
+    if len(states) == 1 or UNSURE in states:
+        return Fate(UNSURE if UNSURE in states else states.pop(), whys)
+    return Fate(PARTLY, tuple(f"not for all of {peer}" for peer, one in fates.items() if one.state != OPEN))
+
+
 def can_drop(chains: Sequence[Chain], hooks: Sequence[str]) -> bool:
     """Whether anything on these hooks could end a connection at all; a table full of `accept` is no firewall."""
     by_key = {(chain.family, chain.table, chain.name): chain for chain in chains}

@@ -279,3 +279,27 @@ def test_rubbish_is_unknown_and_never_ok(ruleset: str, save: str, modules: str, 
     finding = only(host)
 
     assert finding.status == "unknown" and "the check failed" not in finding.verdict.reason
+
+
+def from_source_to(network: str, length: int, number: int) -> list[Any]:
+    return [*from_source(network, length)[:1], *port(number)]
+
+
+@pytest.mark.parametrize(
+    ("rules", "status", "words"),
+    [
+        ([("10.0.0.0", 8), ("192.168.0.0", 16)], "ok", ""),
+        ([("10.0.0.0", 8)], "warning", "not for all of 192.168.0.0/16"),
+        ([("10.0.0.0", 9), ("192.168.0.0", 16)], "warning", "not for all of 10.0.0.0/8"),
+        ([("172.16.0.0", 12)], "critical", "blocks TCP 9092"),
+    ],
+)
+def test_networks_that_are_let_in_one_by_one_are_all_let_in(
+    rules: list[tuple[str, int]], status: str, words: str
+) -> None:
+    answer = nft(*(from_source_to(network, length, 9092) for network, length in rules))
+    limits = {"firewall": {"peers": "10.0.0.0/8, 192.168.0.0/16"}}
+    finding = only(machine(answer, firewall="active", limits=limits))
+
+    assert finding.status == status
+    assert words in finding.verdict.reason
