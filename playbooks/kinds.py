@@ -96,6 +96,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "broker": {
         "unit": "unit",
         "pid": "number",
+        "open_files_wanted": "number",
         "id": "number",
         "config": "path",
         "log_dirs": "[path]",
@@ -107,6 +108,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "zookeeper": {
         "unit": "unit",
         "pid": "number",
+        "open_files_wanted": "number",
         "config": "path",
         "servers": "[address]",
         "user": "word",
@@ -114,7 +116,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "client_port": "number",
         "max_client_cnxns": "number",
     },
-    "antivirus": {"unit": "unit", "product": "text", "config": "path"},
+    "antivirus": {"unit": "unit", "product": "text", "config": "path", "how": "word", "pid": "number"},
     "firewall": {
         "kind": "word",
         "unit": "unit",
@@ -138,7 +140,6 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "swappiness_wanted": "number",
         "max_map_count": "number",
         "max_map_count_wanted": "number",
-        "open_files_wanted": "number",
         "remounts": "[path]",
     },
     "psu": {"name": "text"},

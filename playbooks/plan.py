@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
 import re
@@ -25,6 +26,7 @@ from playbooks.target import CannotLook, Say, Target
 VERSION = 1
 FOLDER = "playbooks"
 ENDING = ".plan.json"
+MOST_FINDINGS = 8
 ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{4}")
 
 
@@ -108,11 +110,20 @@ def _findings(playbook: Playbook, target: Target, say: Say, untold: list[str]) -
 
 
 def _why(playbook: Playbook, findings: Sequence[Mapping[str, Any]]) -> list[str]:
-    checks = {finding.check for finding in playbook.findings}
-    return [
-        printable(f"{one['check']} {one['item']} {one['status']}: {one['reason']}")
-        for one in findings if one["check"] in checks and one["status"] not in FINE
-    ]  # fmt: skip
+    """Those that name this playbook; with a playbook of the site's own, also those that it names itself."""
+    ours = os.path.dirname(playbook.path) == str(loader.FOLDER)
+    bad = [one for one in findings if one["status"] not in FINE]
+    leading = [one for one in bad if one.get("playbook") == playbook.name or (not ours and _is_named(playbook, one))]
+    told = [printable(f"{one['check']} {one['item']} {one['status']}: {one['reason']}") for one in leading]
+    more = [f"and {len(told) - MOST_FINDINGS} more"] if len(told) > MOST_FINDINGS else []
+    return [*told[:MOST_FINDINGS], *more]
+
+
+def _is_named(playbook: Playbook, finding: Mapping[str, Any]) -> bool:
+    return any(
+        named.check == finding["check"] and fnmatch.fnmatchcase(str(finding["item"]), named.item or "*")
+        for named in playbook.findings
+    )
 
 
 def _serials(look: Look, playbook: Playbook) -> tuple[str, ...]:

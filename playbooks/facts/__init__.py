@@ -6,6 +6,7 @@ import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 from agent.formats.text import printable
@@ -83,6 +84,12 @@ class Look:
     def first(self, *kinds: str) -> Fact | None:
         """The first fact of one of these kinds that was found so far."""
         return next((found for found in self.facts.values() if found.kind in kinds and found.values), None)
+
+
+def limit(look: Look, check: ModuleType, name: str) -> int:
+    """The site's own number, else the check's."""
+    limits = look.host.limits.get(check.__name__.rpartition(".")[2], {})
+    return int(limits.get(name, check.LIMITS[name]))
 
 
 def find(need: str, kind: str, look: Look, choice: Choice, of: Fact | None = None, optional: bool = False) -> Fact:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Mapping
 
+from agent.checks import open_files
 from agent.host import CannotTell, Process
 from agent.sources import kafka, systemd
 from agent.sources.kafka import Service
-from playbooks.facts import Candidate, Look
+from playbooks.facts import Candidate, Look, limit
 from playbooks.kinds import Fact
 from playbooks.view import View
 
@@ -24,6 +26,8 @@ UNIT_NAMES = {
 CONFIG_ENDINGS = {BROKER: (".properties",), ZOOKEEPER: (".cfg", ".properties", ".conf")}
 # broker.id in ZooKeeper's days, node.id with KRaft
 IDS = ("node.id", "broker.id")
+# fs.nr_open of every kernel; above it, setting a limit fails
+MOST_OPEN_FILES = 1048576
 
 
 def brokers(look: Look, _of: Fact | None) -> list[Candidate]:
@@ -77,7 +81,8 @@ def _candidate(look: Look, service: Service, unit: str) -> Candidate:
 
     def values() -> Mapping[str, object]:
         found = {
-            "unit": unit, "pid": pid or "", "config": _absolute(look.view, service), "user": service.process.user,
+            "unit": unit, "pid": pid or "", "open_files_wanted": _open_files(look, pid, unit),
+            "config": _absolute(look.view, service), "user": service.process.user,
             "ports": [str(port) for port in kafka.ports(service)] if service.config else [],
         }  # fmt: skip
         if service.role == ZOOKEEPER:
@@ -85,6 +90,18 @@ def _candidate(look: Look, service: Service, unit: str) -> Candidate:
         return {**found, **_of_broker(look, service)}
 
     return Candidate((unit, unit.removesuffix(".service"), service.role, service.config_path), shown, values)
+
+
+def _open_files(look: Look, pid: int, unit: str) -> int:
+    """The limit that it should have: never less than it has, running or by its unit."""
+    now = [limit(look, open_files, "limit_warning")]
+    with contextlib.suppress(CannotTell):
+        rows = look.view.read(f"/proc/{pid}/limits").splitlines() if pid else []
+        now += [int(word) for row in rows if row.startswith("Max open files") for word in row.split() if word.isdigit()]
+    with contextlib.suppress(CannotTell):
+        said = look.view.out("systemctl", "show", "--property=LimitNOFILE", "--value", "--", unit) if unit else ""
+        now += [int(said)] if said.strip().isdigit() else []
+    return min(max(now), MOST_OPEN_FILES)
 
 
 def _absolute(view: View, service: Service) -> str:

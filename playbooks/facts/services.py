@@ -7,13 +7,15 @@ from collections.abc import Mapping
 
 from agent.checks.firewall import needed_ports
 from agent.host import CannotTell
-from agent.sources import antivirus_products
+from agent.sources import antivirus_products, kafka, systemd
 from playbooks.facts import Candidate, Look
 from playbooks.kinds import Fact
 from playbooks.view import View
 
 # Debian's, RHEL's
 CLAMAV_FILES = ("/etc/clamav/clamd.conf", "/etc/clamd.d/scan.conf")
+# what a product can do: leave folders out; any other is stopped
+HOW = {"ClamAV": "clamav", "Microsoft Defender": "mdatp"}
 # daemon -> its units on Debian and on RHEL
 TIME = (
     ("chronyd", ("chronyd.service", "chrony.service")),
@@ -23,17 +25,40 @@ TIME = (
 
 
 def antivirus(look: Look, _of: Fact | None) -> list[Candidate]:
-    """Units of known products that run or would start."""
+    """Units of known products (those that run, if any does), and programs that the agent found listening."""
+    units = [unit for unit in _units(look.view) if unit.endswith(".service") and not _never_scans(unit)]
+    known = [(unit, product.name) for unit in units for product in antivirus_products.PRODUCTS
+             if unit.startswith(product.units)]  # fmt: skip
+    running = [(unit, product) for unit, product in known if _is_active(look.view, unit)]
+    return [*_listeners(look), *(_product(look, unit, product) for unit, product in running or known)]
+
+
+def _never_scans(unit: str) -> bool:
+    """Fetches signatures; or works only through ClamAV's daemon, which has the configuration."""
+    return antivirus_products.UPDATER in unit or "clamonacc" in unit
+
+
+def _product(look: Look, unit: str, product: str) -> Candidate:
+    config = next((path for path in CLAMAV_FILES if look.view.exists(path)), "") if product == "ClamAV" else ""
+    return _service(
+        (unit, product), {"unit": unit, "product": product, "how": HOW.get(product, "stop"), "config": config}
+    )
+
+
+def _listeners(look: Look) -> list[Candidate]:
+    """Programs of no known product: fatrace (4711)"""
     found = []
-    for unit in _units(look.view):
-        product = next(
-            (one for one in antivirus_products.PRODUCTS if any(unit.startswith(name) for name in one.units)), None
-        )
-        if product and unit.endswith(".service"):
-            config = next((path for path in CLAMAV_FILES if look.view.exists(path)), "")
-            known = {"config": config} if product.name == "ClamAV" else {}
-            found.append(_service((unit, product.name), {"unit": unit, "product": product.name, **known}))
+    for finding in look.findings:
+        facts = finding["facts"]
+        if finding["check"] == "antivirus" and not facts.get("known", True):
+            found += [_program(look, str(finding["item"]), word) for word in facts.get("running") or ()]
     return found
+
+
+def _program(look: Look, name: str, running: str) -> Candidate:
+    pid = running.rpartition("(")[2].rstrip(")")
+    unit = systemd.unit_of(look.view, int(pid)) if pid.isdigit() else ""
+    return _service((name, unit), {"product": name, "unit": unit, "how": "stop" if unit else "kill", "pid": pid})
 
 
 def firewalls(look: Look, _of: Fact | None) -> list[Candidate]:
@@ -49,7 +74,8 @@ def firewalls(look: Look, _of: Fact | None) -> list[Candidate]:
 
 def _wanted(look: Look) -> dict[str, list[str]]:
     """What has to be let in. rich_rules: in firewalld's words, one for each network and port."""
-    ports = [str(port) for port in needed_ports(look.view)]
+    running = [port for service in kafka.services(look.view) for port in kafka.ports(service)]
+    ports = [str(port) for port in needed_ports(look.view) or sorted(set(running))]
     peers = _peers(look)
     rules = [_rich_rule(network, port) for network in peers for port in ports]
     by_family = {6: [one for one in peers if ":" in one], 4: [one for one in peers if ":" not in one]}

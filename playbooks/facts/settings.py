@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from types import ModuleType
 
-from agent.checks import memory_maps, open_files, swappiness
+from agent.checks import memory_maps, swappiness
 from agent.host import CannotTell
 from agent.sources import mount_identity, mount_table
-from playbooks.facts import Candidate, Look
+from playbooks.facts import Candidate, Look, limit
 from playbooks.kinds import Fact
 from playbooks.view import View
 
@@ -36,17 +35,10 @@ def _settings(look: Look) -> Mapping[str, object]:
         "udev": "yes" if _is_there(view, "/run/udev/control") else "no",
         "family": _family(view),
         "swappiness": swappiness_now, "max_map_count": maps_now,
-        "swappiness_wanted": _most(swappiness_now, _limit(look, swappiness, "swappiness_warning"), lower=True),
-        "max_map_count_wanted": _most(maps_now, _limit(look, memory_maps, "max_map_count_warning")),
-        "open_files_wanted": _limit(look, open_files, "limit_warning"),
+        "swappiness_wanted": _most(swappiness_now, limit(look, swappiness, "swappiness_warning"), lower=True),
+        "max_map_count_wanted": _most(maps_now, limit(look, memory_maps, "max_map_count_warning")),
         "remounts": _remounts(view),
     }  # fmt: skip
-
-
-def _limit(look: Look, check: ModuleType, name: str) -> int:
-    """The site's own number, else the check's."""
-    limits = look.host.limits.get(check.__name__.rpartition(".")[2], {})
-    return int(limits.get(name, check.LIMITS[name]))
 
 
 def _most(now: int, wanted: int, lower: bool = False) -> int:

@@ -20,7 +20,8 @@ BY_TYPE = {
 }  # fmt: skip
 BY_FIELD = {
     "machine.swappiness": "60", "machine.swappiness_wanted": "1", "machine.max_map_count_wanted": "262144",
-    "machine.open_files_wanted": "100000", "nic.rings": "small", "nic.driver": "e1000e", "disk.partition_number": "",
+    "broker.open_files_wanted": "100000", "zookeeper.open_files_wanted": "100000",
+    "nic.rings": "small", "nic.driver": "e1000e", "disk.partition_number": "",
     "firewall.family": "inet", "firewall.table": "filter", "firewall.chain": "input", "firewall.peers6": "fd00::/8",
 }  # fmt: skip
 

@@ -18,6 +18,7 @@ from tests.real.namespace import Namespace
 ROOT_NEEDED = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 # those that only look, need no fact of a kind that this machine lacks, and exit with 0 everywhere
 LOOKS = ("ps", "free", "df", "date", "sysctl", "cat", "ss", "lsblk")
+CLAMAV_STEPS = ("Leave a data directory out of ClamAV's scans", "Leave a data directory out of ClamAV's watch")
 FSTAB = """# /etc/fstab
 UUID=0a0a0a0a-2222-4333-8444-555555555555 / ext4 defaults 0 1
 UUID=11111111-2222-4333-8444-555555555555\t/kafka/d3 xfs noatime 0 0
@@ -87,10 +88,15 @@ def test_systemd_takes_the_settings_of_the_unit(tmp_path: pathlib.Path, name: st
 def test_the_disk_leaves_fstab_and_the_new_one_takes_its_line(tmp_path: pathlib.Path) -> None:
     fstab = tmp_path / "fstab"
     fstab.write_text(FSTAB)
-    facts = {"disk.fstab": "UUID=11111111-2222-4333-8444-555555555555", "fs.uuid": "99999999-2222-4333-8444-555555555555"}
+    facts = {
+        "disk.fstab": "UUID=11111111-2222-4333-8444-555555555555",
+        "fs.uuid": "99999999-2222-4333-8444-555555555555",
+    }
 
     def edit(begins: str, part: str = "run") -> int:
-        return code([word.replace("/etc/fstab", str(fstab)) for word in filled("replace-jbod-disk", begins, facts, part)])
+        return code(
+            [word.replace("/etc/fstab", str(fstab)) for word in filled("replace-jbod-disk", begins, facts, part)]
+        )
 
     assert edit("Take the old disk out") == 0
     assert fstab.read_text() == FSTAB.replace("UUID=11111111", "#UUID=11111111")
@@ -112,10 +118,9 @@ def test_a_disk_that_was_not_in_fstab_is_added_as_findmnt_reads_it(tmp_path: pat
     fstab = tmp_path / "fstab"
     fstab.write_text(placeholders.fill(step("replace-jbod-disk", "Add the new disk to").input,
                                        lambda one: facts[str(one).strip("{}")]))  # fmt: skip
-    answer = subprocess.run(
-        ["findmnt", "--tab-file", fstab, "--noheadings", "--raw", "--output", "SOURCE,TARGET,FSTYPE,OPTIONS", "/kafka/d3"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    columns = "SOURCE,TARGET,FSTYPE,OPTIONS"
+    asked = ["findmnt", "--tab-file", fstab, "--noheadings", "--raw", "--output", columns, "/kafka/d3"]
+    answer = subprocess.run(asked, capture_output=True, text=True, check=False)
 
     assert answer.stdout.split() == [f"UUID={facts['fs.uuid']}", "/kafka/d3", "xfs", "defaults,noatime,nofail"]
 
@@ -133,8 +138,7 @@ def test_a_reboot_is_known_by_its_boot_id() -> None:
 
 
 def test_the_paths_left_out_of_clamav_are_those_that_the_check_reads() -> None:
-    lines = [placeholders.fill(step("antivirus", begins).input, lambda one: "/kafka/d1") for begins in
-             ("Leave a data directory out of ClamAV's scans", "Leave a data directory out of ClamAV's watch")]  # fmt: skip
+    lines = [placeholders.fill(step("antivirus", begins).input, lambda one: "/kafka/d1") for begins in CLAMAV_STEPS]
 
     assert antivirus_products.parse_clamd_excludes(lines[0], "ExcludePath") == ["/kafka/d1"]
     assert antivirus_products.parse_clamd_excludes(lines[1], "OnAccessExcludePath") == ["/kafka/d1"]
@@ -143,7 +147,7 @@ def test_the_paths_left_out_of_clamav_are_those_that_the_check_reads() -> None:
 def test_clamavs_lines_are_added_once_and_taken_away_again(tmp_path: pathlib.Path) -> None:
     config = tmp_path / "clamd.conf"
     config.write_text("User clamav\n")
-    for begins in ("Leave a data directory out of ClamAV's scans", "Leave a data directory out of ClamAV's watch"):
+    for begins in CLAMAV_STEPS:
         facts = {"each.": "/kafka/d1", "each": "/kafka/d1", "antivirus.config": str(config)}
         text = placeholders.fill(step("antivirus", begins).input, lambda one: "/kafka/d1")
         assert code(filled("antivirus", begins, facts, "done")) == 1
@@ -153,24 +157,26 @@ def test_clamavs_lines_are_added_once_and_taken_away_again(tmp_path: pathlib.Pat
         assert config.read_text() == "User clamav\n"
 
 
-def test_zookeepers_limit_is_raised_and_taken_back(tmp_path: pathlib.Path) -> None:
-    config = tmp_path / "zoo.cfg"
-    for before, begins in (
+@pytest.mark.parametrize(
+    ("before", "name"),
+    [
         ("tickTime=2000\nmaxClientCnxns = 60\n", "Allow 300 connections from one address"),
         ("tickTime=2000", "Allow 300 connections from one address (not set before)"),
-    ):
-        config.write_text(before)
-        facts = {"zookeeper.config": str(config), "zookeeper.max_client_cnxns": "60"}
-        run = next(one for one in book("zookeeper-connections").steps if one.name == begins)
+    ],
+)
+def test_zookeepers_limit_is_raised_and_taken_back(tmp_path: pathlib.Path, before: str, name: str) -> None:
+    config = tmp_path / "zoo.cfg"
+    config.write_text(before)
+    facts = {"zookeeper.config": str(config), "zookeeper.max_client_cnxns": "60"}
+    one = next(one for one in book("zookeeper-connections").steps if one.name == name)
 
-        def do(part: str, facts: Mapping[str, str] = facts, run: object = run) -> int:
-            words = [placeholders.fill(word, lambda one: facts[str(one).strip("{}")]) for word in getattr(run, part)]
-            return code(words, getattr(run, "input", ""))
+    def do(words: Sequence[str]) -> int:
+        return code([placeholders.fill(word, lambda found: facts[str(found).strip("{}")]) for word in words], one.input)
 
-        assert do("done") == 1 and do("run") == 0 and do("done") == 0
-        assert "maxClientCnxns=300" in config.read_text().splitlines()
-        assert do("undo") == 0
-        assert "300" not in config.read_text() and config.read_text().startswith("tickTime=2000")
+    assert do(one.done) == 1 and do(one.run) == 0 and do(one.done) == 0
+    assert "maxClientCnxns=300" in config.read_text().splitlines()
+    assert do(one.undo) == 0
+    assert "300" not in config.read_text() and config.read_text().startswith("tickTime=2000")
 
 
 BLOCKING = """add table inet filter
