@@ -119,7 +119,7 @@ def test_a_disk_that_was_not_in_fstab_is_added_as_findmnt_reads_it(tmp_path: pat
     fstab.write_text(placeholders.fill(step("replace-jbod-disk", "Add the new disk to").input,
                                        lambda one: facts[str(one).strip("{}")]))  # fmt: skip
     columns = "SOURCE,TARGET,FSTYPE,OPTIONS"
-    asked = ["findmnt", "--tab-file", fstab, "--noheadings", "--raw", "--output", columns, "/kafka/d3"]
+    asked = ["findmnt", "--tab-file", str(fstab), "--noheadings", "--raw", "--output", columns, "/kafka/d3"]
     answer = subprocess.run(asked, capture_output=True, text=True, check=False)
 
     assert answer.stdout.split() == [f"UUID={facts['fs.uuid']}", "/kafka/d3", "xfs", "defaults,noatime,nofail"]
