@@ -164,7 +164,7 @@ def _decided(maintenance: Maintenance, wanted: Any, options: dict[str, Any]) -> 
     """Looked at once or until it stands still, held if that is wanted, and kept."""
     from smoketests.gate import holding, looking, records, waiting
 
-    look: Callable[[], Decision] = functools.partial(looking.look, maintenance, wanted, _say)
+    look: Callable[[], Decision] = functools.partial(looking.look, maintenance, wanted, functools.cache(_say))
     if options["wait"] is None:
         decision = look()
     else:

@@ -20,13 +20,13 @@ def _short(name: str) -> str:
     return name if ":" in name or name.replace(".", "").isdigit() else name.partition(".")[0]
 
 
-def runs_on(server: str, host: Host) -> bool:
-    """Whether `zk1.example.com:2181` is a server of this host."""
+def holders(server: str, hosts: Iterable[Host]) -> list[Host]:
+    """The hosts on which `zk1.example.com:2181` may run: by name or address, where that fits several also by port."""
     name, _, port = server.rpartition(":")
     name = name.strip("[]").lower()
-    if host.ports and port.isdigit() and int(port) not in host.ports and name == host.address:
-        return False  # several servers behind one address, told apart by their ports
-    return bool({name, _short(name)} & names_of(host))
+    found = [host for host in hosts if {name, _short(name)} & names_of(host)]
+    by_port = [host for host in found if port.isdigit() and int(port) in host.ports]
+    return by_port if len(found) > 1 and by_port else found
 
 
 def in_step(members: Sequence[Member], most_behind: int) -> list[Member]:

@@ -15,7 +15,7 @@ from agent.status import unknown
 from smoketests import asking, readers
 from smoketests.gate import lock, records, rules
 from smoketests.gate.decision import Decision
-from smoketests.gate.ensembles import runs_on
+from smoketests.gate.ensembles import holders
 from smoketests.gate.maintenance import PURPOSES, REPLACE_DISK, Maintenance
 from smoketests.gate.situation import Situation
 from smoketests.progress import Progress
@@ -95,8 +95,7 @@ def _situation(
 
 def _serves(hosts: Sequence[Host], cluster: Cluster) -> bool:
     """Whether a server of this cluster's ensemble runs on one of these hosts."""
-    servers = [server.partition("/")[0] for server in cluster.zookeeper]
-    return any(runs_on(server, host) for server in servers for host in hosts)
+    return any(holders(server.partition("/")[0], hosts) for server in cluster.zookeeper)
 
 
 def _locks(store: str, unread: dict[str, str]) -> list[lock.Lock] | None:

@@ -174,10 +174,17 @@ def _quorum(said: Mapping[str, Any]) -> Quorum:
     times = {
         int(row["replica_id"]): int(row.get("last_caught_up_timestamp", -1)) for row in partition["current_voters"]
     }
+    at = {int(node["node_id"]): _listening(node["listeners"]) for node in said.get("nodes") or ()}
     leader = int(partition["leader_id"])
     newest = times.get(leader, -1)
 
-    def behind(at: int) -> int | None:
-        return None if newest <= 0 else max(newest - at, 0) if at > 0 else NEVER
+    def behind(since: int) -> int | None:
+        return None if newest <= 0 else max(newest - since, 0) if since > 0 else NEVER
 
-    return Quorum(leader, tuple(Voter(voter, behind(at)) for voter, at in sorted(times.items())))
+    return Quorum(
+        leader, tuple(Voter(voter, behind(since), at.get(voter, ())) for voter, since in sorted(times.items()))
+    )
+
+
+def _listening(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(f"{row['host']}:{row['port']}"[:200] for row in rows[:20])

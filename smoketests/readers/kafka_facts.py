@@ -35,10 +35,14 @@ NEVER = -1
 
 
 class Voter(NamedTuple):
-    """A KRaft controller. behind_ms: since it last had all that the leader has, NEVER, or None where not told."""
+    """A KRaft controller. behind_ms: since it last had all that the leader has, NEVER, or None where not told.
+
+    endpoints: host:port of its listeners; a broker before 3.9 tells none.
+    """
 
     id: int
     behind_ms: int | None
+    endpoints: tuple[str, ...] = ()
 
 
 class Quorum(NamedTuple):

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import pathlib
+import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import yaml
 
+from smoketests.gate import lock
+from tests.real.namespace import wait_for
+from tests.real.sshd import free_port
 from tests.real.test_many_hosts import Rack, rack
 
 __all__ = ["rack"]
@@ -33,6 +39,13 @@ class Gate:
         self.inventory = rack.folder / "gate.yaml"
         self.inventory.write_text(yaml.safe_dump(text, sort_keys=False))
 
+    def rewrite(self, change: Callable[[Any], Any]) -> None:
+        """An inventory in which something is otherwise."""
+        text = yaml.safe_load(self.inventory.read_text())
+        change(text["clusters"]["prod-a"]["hosts"])
+        self.inventory = self.store.parent / "changed.yaml"
+        self.inventory.write_text(yaml.safe_dump(text, sort_keys=False))
+
     def words(self, *words: str) -> list[str]:
         said = self.rack.words("gate", *words, "--store", str(self.store), inventory=self.inventory)
         at = said.index("--state")
@@ -40,6 +53,10 @@ class Gate:
 
     def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(self.words(*words), capture_output=True, text=True, timeout=110, check=False)
+
+
+def accepting(names: Sequence[str]) -> list[str]:
+    return [word for name in names for word in ("--accept", name, "--because", "no Kafka in this test")]
 
 
 def test_brokers_of_which_nobody_tells_the_partitions_cannot_be_told(gate: Gate) -> None:
@@ -56,3 +73,95 @@ def test_brokers_of_which_nobody_tells_the_partitions_cannot_be_told(gate: Gate)
     assert rules["answers"]["status"] == "passed"
     (kept,) = (gate.store / "gate").glob("date=*/*.json")
     assert json.loads(kept.read_text()) == document
+
+
+def test_what_cannot_be_read_is_accepted_rule_by_rule_and_kept(gate: Gate) -> None:
+    said = json.loads(gate("--host", "kafka-a01", "--for", "reboot", "-f", "json").stdout)
+    untold = [rule["name"] for rule in said["rules"] if rule["status"] == "cannot tell"]
+    answer = gate("--host", "kafka-a01", "--for", "reboot", "-f", "json", *accepting(untold[:-1]))
+    assert (answer.returncode, json.loads(answer.stdout)["answer"]) == (3, "CANNOT TELL")
+
+    answer = gate("--host", "kafka-a01", "--for", "reboot", *accepting(untold))
+    assert answer.returncode == 0 and "GO: of " in answer.stdout
+    newest = max((gate.store / "gate").rglob("*.json"), key=lambda path: path.stat().st_mtime)
+    kept = json.loads(newest.read_text())
+    assert set(kept["maintenance"]["accept"]) == set(untold)
+    assert {rule["because"] for rule in kept["rules"] if rule["status"] == "accepted"} == {"no Kafka in this test"}
+
+
+def test_of_two_people_at_once_one_may_begin(gate: Gate) -> None:
+    said = json.loads(gate("--host", "kafka-a01", "--for", "reboot", "-f", "json").stdout)
+    accept = accepting([rule["name"] for rule in said["rules"] if rule["status"] == "cannot tell"])
+    people = [
+        subprocess.Popen(
+            gate.words("--host", host, "--for", "reboot", "--hold", *accept),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for host in ("kafka-a01", "kafka-a02")
+    ]  # fmt: skip
+    ended = [(*person.communicate(timeout=110), person.returncode) for person in people]
+
+    assert sorted(code for *_said, code in ended) == [0, 2], ended
+    (held,) = lock.held(str(gate.store))
+    (loser,) = [shown for shown, _said, code in ended if code]
+    assert held.id in " ".join(loser.split())
+    assert gate("--host", "kafka-a01", "--for", "reboot", *accept).returncode == 2
+    assert gate("--host", "kafka-a01", "--for", "reboot", "--lock", held.id, *accept).returncode == 0
+
+
+def test_a_dead_machine_that_must_carry_the_load_cannot_be_told(gate: Gate) -> None:
+    gate.rewrite(lambda hosts: hosts["kafka-a02"].update(port=free_port()))
+    answer = gate("--host", "kafka-a01", "--for", "reboot", "-f", "junit")
+
+    (suite,) = ElementTree.fromstring(answer.stdout)
+    errors = {case.attrib["name"]: case[0].attrib["message"] for case in suite if case[0].tag == "error"}
+    assert answer.returncode == 3
+    assert "kafka-a02" in errors["answers"] and "refuses connections" in errors["answers"]
+    assert "kafka-a02 told nothing" in errors["disks"]
+
+
+def test_the_machine_that_leaves_may_be_dead(gate: Gate) -> None:
+    gate.rewrite(lambda hosts: hosts["kafka-a01"].update(port=free_port()))
+    document = json.loads(gate("--host", "kafka-a01", "--for", "reboot", "-f", "json").stdout)
+    after = json.loads(gate("--host", "kafka-a01", "--for", "reboot", "--after", "-f", "json").stdout)
+
+    assert {rule["name"]: rule["status"] for rule in document["rules"]}["answers"] == "passed"
+    assert {rule["name"]: rule["status"] for rule in after["rules"]}["answers"] == "cannot tell"
+
+
+def test_ctrl_c_while_waiting_says_what_was_missing_and_leaves_nothing_running(gate: Gate) -> None:
+    with subprocess.Popen(
+        gate.words("--host", "kafka-a01", "--for", "reboot", "--wait", "10", "--every", "1"),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stderr
+        first = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        shown, said = process.communicate(timeout=60)
+
+    assert "CANNOT TELL: availability cannot tell: the inventory names no Kafka servers" in first
+    assert process.returncode == 3 and "Traceback" not in said
+    assert "CANNOT TELL: of " in shown and "names no Kafka servers" in " ".join(shown.split())
+    wait_for("nothing left there", lambda: not any(host.running() for host in gate.rack.hosts.values()), 20)
+    assert len(list((gate.store / "gate").rglob("*.json"))) == 1
+
+
+def test_waiting_until_it_stands_still(gate: Gate) -> None:
+    said = json.loads(gate("--host", "kafka-a01", "--for", "reboot", "-f", "json").stdout)
+    accept = accepting([rule["name"] for rule in said["rules"] if rule["status"] == "cannot tell"])
+    wait = ["--wait", "5", "--every", "1", "--readings", "3"]
+    document = json.loads(gate("--host", "kafka-a01", "--for", "reboot", "-f", "json", *wait, *accept).stdout)
+
+    assert document["answer"] == "GO"
+    assert [answer for _at, answer in document["readings"]][-3:] == ["GO"] * 3
+
+
+def test_a_reader_that_has_enough_ends_it_quietly(gate: Gate) -> None:
+    with subprocess.Popen(
+        gate.words("--host", "kafka-a01", "--for", "reboot"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout and process.stderr
+        process.stdout.close()
+        said = process.stderr.read()
+
+    assert "Traceback" not in said and "BrokenPipe" not in said

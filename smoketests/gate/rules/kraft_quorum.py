@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Any
 from agent.status import CRITICAL, UNKNOWN, WARNING, Verdict, critical, unknown, warning
 from smoketests.cluster.view import NotAsked, some
 from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.ensembles import holders as holders_of
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.rules import judged_in
 from smoketests.gate.situation import KRAFT_ROLE, Situation
 
 if TYPE_CHECKING:
-    from smoketests.readers.kafka import Quorum
+    from inventory.model import Host
+    from smoketests.readers.kafka import Quorum, Voter
 
 LIMITS: Mapping[str, Any] = {"fetch_timeout_ms": 2000}
 PURPOSES = ALL
@@ -62,15 +64,19 @@ def _without_quorum(situation: Situation) -> RuleResult:
 
 def _leaving(situation: Situation, quorum: Quorum) -> tuple[set[int], int]:
     """The voters that leave, and of how many hosts with a controller it is not known which voter theirs is."""
-    voters = {voter.id for voter in quorum.voters}
     known: set[int] = set()
     unnamed = 0
     for host in situation.leaving:
-        ids = {host.broker_id} if host.broker_id is not None else set(situation.ids_of(host))
-        here = {number for number in ids if number is not None} & voters
+        here = {voter.id for voter in quorum.voters if _is_here(situation, voter, host)}
         known |= here
         unnamed += not here and KRAFT_ROLE in host.roles
     return known, unnamed
+
+
+def _is_here(situation: Situation, voter: Voter, host: Host) -> bool:
+    """By its own address; where it tells none that we know, by its id, for a broker may be its own controller."""
+    holders = {one.name for server in voter.endpoints for one in holders_of(server, situation.view.cluster.hosts)}
+    return host.name in holders if holders else voter.id == host.broker_id
 
 
 def _any_of(quorum: Quorum, known: set[int], unnamed: int, limits: Mapping[str, Any]) -> list[Verdict]:
@@ -82,7 +88,7 @@ def _any_of(quorum: Quorum, known: set[int], unnamed: int, limits: Mapping[str, 
     statuses = {_worst(case) for case in cases}
     if len(statuses) == 1:
         return min(cases, key=len)
-    return [unknown("which voters run on these hosts matters, and the inventory gives them no broker_id (node.id)")]
+    return [unknown("which voters run on these hosts matters, and they tell no address that the inventory knows")]
 
 
 def _worst(verdicts: Collection[Verdict]) -> bool:

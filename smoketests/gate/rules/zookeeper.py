@@ -76,8 +76,12 @@ def _leaving(situation: Situation, view: ClusterView) -> list[Member]:
     """The ensemble's servers on the hosts that leave."""
     assert view.zookeeper
     found: list[Member] = []
+    on = {
+        member: {host.name for host in ensembles.holders(member.server, situation.view.cluster.hosts)}
+        for member in view.zookeeper.members
+    }
     for host in situation.leaving:
-        here = [member for member in view.zookeeper.members if ensembles.runs_on(member.server, host)]
+        here = [member for member, names in on.items() if host.name in names]
         # of a cluster that is only served we ask because a server of it is here
         if not here and ZOOKEEPER_ROLE in host.roles and view is situation.view:
             servers = some([member.server for member in view.zookeeper.members])

@@ -12,6 +12,7 @@ import pytest
 from inventory.model import Host
 from smoketests.gate import rules
 from smoketests.gate.decision import CANNOT_TELL, FAILED, GO, NO_GO, PASSED, UNTOLD, WARNED
+from smoketests.readers.kafka import Quorum, Voter
 from smoketests.readers.zookeeper import NO_ANSWER, REFUSED, Member
 from tests.smoketests.cluster.views import said
 from tests.smoketests.gate.situations import (
@@ -176,6 +177,10 @@ QUORUMS = [
        kafka_says=kafka(quorum=quorum(101, v101=0, v102=10, v103=10), controller=101)),
     untold("the quorum gives no answer: no controller is known, and none is missed", "controller", kraft=True,
            kafka_says=kafka(controller=None, untold=("quorum cannot be read: no answer in 22 s",))),
+    no_go("the controller beside a broker is told by its address", "kraft_quorum", kraft=True, kafka_says=kafka(
+        quorum=Quorum(12, (Voter(11, 0, ("kafka-a01:9093",)), Voter(12, 0, ("kafka-a02:9093",)), Voter(13, 9000))))),
+    go("the broker that leaves has the id of a controller elsewhere", "kraft_quorum", kraft=True, kafka_says=kafka(
+        quorum=Quorum(2, (Voter(1, 0, ("kafka-a02:9093",)), Voter(2, 0, ("kafka-a03:9093",)))))),
     untold("it matters which voter the nameless controller is", "kraft_quorum", leaving="ctl-1", kraft=True,
            hosts=[Host("ctl-1", roles=("controller",), cluster="prod-a")],
            kafka_says=kafka(quorum=quorum(101, v101=0, v102=10, v103=9000))),
@@ -185,6 +190,9 @@ MACHINES = [
     no_go("another broker's disk is dying", "disks", found={A02: [trouble("smart")]}),
     go("the dying disk is the one of the host that leaves", "disks", found={A01: [trouble("smart")]}),
     go("another broker's disk has a warning", "disks", WARNED, found={A02: [trouble("smart", "warning")]}),
+    go("a mount would not be there after the restart", "comes_back", WARNED, found={A01: [
+        said("mounts", "/kafka/d1", "warning", fstab_problem="not in /etc/fstab, gone after a reboot",
+             options_only_now=[])]}),
     no_go("another broker's mount is read-only", "disks", found={A03: [trouble("mounts")]}),
     no_go("another broker's network card is reset", "network", found={A02: [trouble("nic_resets")]}),
     no_go("another broker has lost a power supply", "power", found={A02: [trouble("power")]}),

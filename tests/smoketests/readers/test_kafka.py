@@ -68,6 +68,7 @@ def test_a_real_kraft_broker_is_read_whole(tmp_path: pathlib.Path) -> None:
 
         assert facts and [(row.id, row.port) for row in facts.brokers] == [(1, server.port)]
         assert facts.quorum and facts.quorum.leader == 1 and [voter.id for voter in facts.quorum.voters] == [1]
+        assert [at.partition(":")[0] for at in facts.quorum.voters[0].endpoints] == ["127.0.0.1"]
         assert [row.min_isr for row in facts.partitions or ()] == [1, 1, 1] and facts.untold == ()
         assert {row.unclean for row in facts.partitions or ()} == {False} and facts.throttled == ()
         (kept,) = facts.log_dirs or ()
