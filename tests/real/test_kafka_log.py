@@ -16,6 +16,7 @@ from agent.expected import Expected, ExpectedMount
 from agent.host import Process
 from agent.live import LiveHost
 from agent.sources import kafka_log_lines as lines
+from agent.sources import kafka_settings
 from agent.state import State
 from agent.status import Finding
 from tests.machine import run_checks
@@ -133,6 +134,14 @@ def write(server: Kafka, topic: str, partitions: int, count: int = 20) -> None:
         producer.close(timeout=2)
 
 
+def assert_defaults(server: Kafka) -> None:
+    """What kafka_config takes for Kafka's defaults is what this Kafka says it uses."""
+    given = server.config.read_text()
+    written = "".join(path.read_text() for path in server.folder.glob("*log*") if path.is_file())
+    for name, default in ((name, row[name]) for row in kafka_settings.DEFAULTS.values() for name in row):
+        assert name in given or f"\t{name} = {default}\n" in written, name
+
+
 @pytest.mark.root
 def test_a_log_dir_that_fails_is_seen_by_the_broker_and_by_mounts_and_a_restart_without_it_clears_it(
     tmp_path: pathlib.Path, client: Callable[[list[Kafka]], Any]
@@ -148,6 +157,8 @@ def test_a_log_dir_that_fails_is_seen_by_the_broker_and_by_mounts_and_a_restart_
             write(server, "orders", 8)
             agent = Agent(server, well, bad)
             assert [one.status for one in agent()] == ["ok"]
+            assert {one.status for one in agent("kafka_config")} == {"ok"}
+            assert_defaults(server)
 
             command("xfs_io", "-x", "-c", "shutdown", bad.path)
             write(server, "orders", 8)
