@@ -65,6 +65,8 @@ RULES: Mapping[str, Tuple[str, Level, str]] = {
     ),
 }  # fmt: skip
 NEVER = ("", warning, "")
+# A process is known to have started some second; a broker takes longer than this to look at its log dirs.
+START_S = 1.0
 BUCKET_S = 600
 HOUR_S, DAY_S = 3600, 86400
 MOST_ROWS = 40
@@ -144,7 +146,7 @@ def _rows(host: Host, item: str, started_at: float) -> List[Tuple[Any, ...]]:
     now = host.now()
     groups: Dict[Tuple[str, str], List[Incident]] = {}
     for seen in host.state.incidents(SUBJECT, item):
-        if seen.at >= now - DAY_S and not (seen.kind == lines.LOG_DIR and seen.at < started_at):
+        if seen.at >= now - DAY_S and not (seen.kind == lines.LOG_DIR and seen.at < started_at + START_S):
             groups.setdefault((seen.kind, seen.text.partition(SEPARATOR)[0]), []).append(seen)
     latest = sorted(groups.items(), key=lambda group: group[1][-1].at, reverse=True)[:MOST_ROWS]
     return [_row(kind, about, seen, now) for (kind, about), seen in latest]

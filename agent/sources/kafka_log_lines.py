@@ -91,7 +91,8 @@ def events(text: str, zone: str) -> List[Event]:
     for row in text.splitlines():
         at = oom_lines.stamp(row, zone) or at
         _note_cause(row, found)
-        seen = next((rule(match, shrunk) for words, rule in RULES for match in (words.search(row),) if match), None)
+        rules = RULES if at else [rule for rule in RULES if rule[0] is not DIR_EXCEPTION]  # the end of an old trace
+        seen = next((rule(match, shrunk) for words, rule in rules for match in (words.search(row),) if match), None)
         if seen:
             found.append(Event(*seen[:2], at, *seen[2:]))
     return found

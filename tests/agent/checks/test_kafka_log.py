@@ -143,6 +143,15 @@ def test_a_failed_log_dir_stands_until_the_broker_is_restarted() -> None:
     assert look_at(next_run(well, answers=logs(found(again)))).status == "critical"
 
 
+def test_the_end_of_an_old_stack_trace_is_no_news() -> None:
+    text = (
+        "\tat kafka.log.LogManager\nCaused by: org.apache.kafka.common.errors.KafkaStorageException: in dir /kafka/d2\n"
+    )
+
+    assert look_at(after_one_quiet_run(text)).status == "ok"
+    assert look_at(after_one_quiet_run("[2026-11-18 11:10:44,1] ERROR x\n" + text)).status == "critical"
+
+
 def test_a_file_on_a_log_dir_is_told_as_that_log_dir() -> None:
     file = "/kafka/d2/x/cleaner-offset-checkpoint"
     text = f"[2026-11-18 11:10:44,1] ERROR Error while writing to checkpoint file {file} (a.LogDirFailureChannel)\n"
