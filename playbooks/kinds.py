@@ -41,10 +41,11 @@ PLACE = {"slot": "text", "enclosure": "text"}
 
 MD_DISK = {**DISK, **PLACE, "member": "device", "partition": "device", "partition_number": "number", "whole": "word",
            "array": "device", "level": "word", "role": "text", "partner": "device", "partner_serial": "serial",
-           "partner_device": "device", "sysfs": "path", "tool": "word"}  # fmt: skip
+           "partner_device": "device", "sysfs": "path", "array_sysfs": "path", "raid_item": "text",
+           "tool": "word"}  # fmt: skip
 HW_DISK = {"tool": "word", "controller": "number", "enclosure": "text", "slot": "text", "serial": "serial",
-           "model": "text", "size_bytes": "number", "virtual_disk": "text", "path": "text", "state": "text",
-           "partner_serial": "serial"}  # fmt: skip
+           "model": "text", "size_bytes": "number", "virtual_disk": "text", "raid_item": "text", "path": "text",
+           "state": "text", "partner_serial": "serial"}  # fmt: skip
 
 # kind -> field -> type; [type] is a list, which stands in an argument with commas between
 FIELDS: Mapping[str, Mapping[str, str]] = {

@@ -60,7 +60,7 @@ def _disk(look: Look, tool: str, array: Array, member: Member) -> Candidate:
 
     def values() -> Mapping[str, object]:
         partner = {"partner_serial": _partner(look.view, array, member)} if serial else {}
-        known = {"virtual_disk": array.name, **place, **partner}
+        known = {"virtual_disk": array.name, "raid_item": array.name, **place, **partner}
         return {"tool": tool, "serial": serial, "state": member.state, **known}
 
     slot = f"{place['enclosure']}:{place['slot']}" if "enclosure" in place else ""

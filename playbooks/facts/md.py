@@ -84,7 +84,40 @@ def arrays(look: Look, _of: Fact | None) -> list[Candidate]:
 
 def disks(look: Look, _of: Fact | None) -> list[Candidate]:
     """Every member of every array. A member that failed comes first to mind: findings name it by its serial number."""
-    return [_disk(look, array, member) for array in known(look.view) for member in array.members]
+    found = known(look.view)
+    there = [_disk(look, array, member) for array in found for member in array.members]
+    return [*there, *(_gone(look, array) for array in found if _lacks_one(look.view, array))]
+
+
+def _lacks_one(view: View, array: Array) -> bool:
+    """Whether one place is empty, and no failed member is listed that it could be."""
+    return not any(member.failed for member in array.members) and _missing(_slots(view, array), array) >= 0
+
+
+def _gone(look: Look, array: Array) -> Candidate:
+    """The place of a member that md no longer lists: its disk vanished, or was removed before."""
+
+    def values() -> Mapping[str, object]:
+        partner = _partner(look.view, array, Member("", -1, True))
+        number = blocks.partition_number(look.view, str(partner.get("partner", "")).rpartition("/")[2])
+        return {**_of_array(array, number), **partner, "role": str(_missing(_slots(look.view, array), array))}
+
+    vanished = _vanished(look)
+    shown = f"{array.device}: a member that is gone {vanished}".strip()
+    return Candidate((array.name, array.device, vanished), shown, lambda: {**values(), "serial": vanished})
+
+
+def _vanished(look: Look) -> str:
+    """The serial number of the one disk that the agent misses."""
+    missed = [str(one["item"]) for one in look.findings if one["check"] == "smart" and one["facts"].get("vanished")]
+    return missed[0] if len(missed) == 1 else ""
+
+
+def _of_array(array: Array, partition_number: str) -> dict[str, object]:
+    return {
+        "array": array.device, "raid_item": array.name, "array_sysfs": f"/sys/block/{array.name}/md", "tool": "mdadm",
+        "level": array.level, "partition_number": partition_number, "whole": "" if partition_number else "yes",
+    }  # fmt: skip
 
 
 def _disk(look: Look, array: Array, member: Member) -> Candidate:
@@ -98,9 +131,8 @@ def _disk(look: Look, array: Array, member: Member) -> Candidate:
         number = blocks.partition_number(look.view, member.name)
         return {
             **about, **_partner(look.view, array, member), "member": f"/dev/{member.name}",
-            "partition": f"/dev/{member.name}", "partition_number": number, "array": array.device,
-            "whole": "" if number else "yes", "sysfs": f"/sys/block/{array.name}/md/dev-{member.name}", "tool": "mdadm",
-            "level": array.level, "role": str(member.role) if member.role >= 0 else "",
+            "partition": f"/dev/{member.name}", "sysfs": f"/sys/block/{array.name}/md/dev-{member.name}",
+            "role": str(member.role) if member.role >= 0 else "", **_of_array(array, number),
         }  # fmt: skip
 
     return Candidate((member.name, *findings, *(blocks.names(disk) if disk else ())), shown, values)
