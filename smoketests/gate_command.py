@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from agent.formats.text import printable
 from smoketests.gate.maintenance import PURPOSES
 
 if TYPE_CHECKING:
@@ -93,7 +94,10 @@ def locks(store: str) -> None:
     """Show which maintenances are open."""
     import time
 
-    for lock in _locks(store):
+    held = _locks(store)
+    if not held:
+        click.echo("no maintenance is open")
+    for lock in held:
         click.echo(f"{lock.cluster or '-'}  {lock.words}{'  EXPIRED' if lock.expired(time.time()) else ''}")
 
 
@@ -192,7 +196,7 @@ def _locks(store: str) -> Sequence[Lock]:
 
 
 def _say(words: str) -> None:
-    click.echo(f"smoke: {words}", err=True)
+    click.echo(f"smoke: {printable(words)}", err=True)
 
 
 def _fail(words: str) -> NoReturn:

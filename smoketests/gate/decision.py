@@ -43,7 +43,8 @@ def ruled(verdicts: Sequence[Verdict], healthy: str, **evidence: Any) -> RuleRes
 class Decision:
     """All rules of one question. at: ISO 8601, UTC. state: what the gate behind the maintenance compares with.
 
-    readings: (at, answer) of each look, when it was looked until the answer stood still.
+    readings: (at, answer) of each look, when it was looked until the answer stood still. unsteady: why that was ended
+    before; then it is no GO.
     """
 
     maintenance: Mapping[str, Any]
@@ -76,4 +77,5 @@ class Decision:
     def missing(self) -> str:
         """What keeps it from GO, in a sentence; empty at GO."""
         worst = self.with_status(FAILED) + self.with_status(CANNOT_TELL)
-        return self.unsteady or "; ".join(f"{rule.name} {rule.status}: {rule.reason}" for rule in worst)
+        said = [f"{rule.name} {rule.status}: {rule.reason}" for rule in worst]
+        return "; ".join(filter(None, [self.unsteady, *said]))

@@ -42,7 +42,7 @@ def look(maintenance: Maintenance, wanted: asking.Wanted, say: Callable[[str], N
 
 def resolved(maintenance: Maintenance, wanted: asking.Wanted) -> tuple[Maintenance, Inventory, Cluster, list[Host]]:
     """The question with the hosts' names and their cluster, checked; asking.CannotAsk with the reason."""
-    _check(maintenance)
+    _check(maintenance, wanted.store)
     limit, cluster = ",".join(maintenance.hosts), maintenance.cluster or wanted.cluster
     inventory, chosen = asking.load(replace(wanted, limit=limit, cluster=cluster, role="", layout=""))
     clusters = [one for one in inventory.clusters if {host.name for host in chosen} & {host.name for host in one.hosts}]
@@ -55,7 +55,9 @@ def resolved(maintenance: Maintenance, wanted: asking.Wanted) -> tuple[Maintenan
     return named, inventory, clusters[0], list(chosen)
 
 
-def _check(maintenance: Maintenance) -> None:
+def _check(maintenance: Maintenance, store: str) -> None:
+    if "://" in store:
+        raise asking.CannotAsk(f"{store}: the gate keeps its locks and decisions in a folder of this machine")
     if maintenance.purpose not in PURPOSES:
         raise asking.CannotAsk(f"{maintenance.purpose!r} is no purpose; there are {', '.join(PURPOSES)}")
     if not maintenance.hosts:
@@ -89,7 +91,8 @@ def _situation(
     views = _views([replace(cluster, hosts=hosts), *served], wanted, rules.checks(named), run_id)
     locks = _locks(store, unread)
     return named, Situation(
-        named, views[0], tuple(leaving), tuple(views[1:]), locks, unread, before, at, lock.owner()
+        named, views[0], tuple(leaving), tuple(views[1:]), locks, unread, before, at, lock.owner(),
+        frozenset(other.name for other in inventory.clusters if _serves(other.hosts, cluster)),
     )  # fmt: skip
 
 

@@ -25,7 +25,8 @@ class Situation:
     """view: the cluster of the hosts. served: other clusters whose ZooKeeper runs on these hosts.
 
     locks: None if they could not be read; `unread` says why ("locks", "before"). before: the state that was recorded
-    in front of the maintenance, empty if none is known. now: seconds since the epoch.
+    in front of the maintenance, empty if none is known. now: seconds since the epoch. owner: who we are, as in locks.
+    serving: names of clusters on whose hosts this cluster's ZooKeeper runs.
     """
 
     maintenance: Maintenance
@@ -37,6 +38,7 @@ class Situation:
     before: Mapping[str, Any] = field(default_factory=dict)
     now: float = 0.0
     owner: str = ""
+    serving: frozenset[str] = frozenset()
 
     @property
     def purpose(self) -> str:

@@ -55,6 +55,6 @@ def _tell(decision: Decision, streak: int, patience: Patience, told: str, say: C
 def _unsteady(
     decision: Decision, readings: list[tuple[str, str]], streak: int, patience: Patience, why: str
 ) -> Decision:
-    """The last answer; a GO that did not stand long enough is none."""
-    times = f"{streak} of {patience.readings} times GO in a row" if decision.answer == GO else ""
-    return replace(decision, readings=readings, unsteady=f"{why}, only {times}" if times else "")
+    """The last answer, with why it ended; a GO that did not stand long enough is none."""
+    times = f", only {streak} of {patience.readings} times GO in a row" if streak else ""
+    return replace(decision, readings=readings, unsteady=f"{why}{times}")

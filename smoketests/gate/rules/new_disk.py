@@ -41,12 +41,25 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     verdicts = [*_still_there(situation, host, old, mounts), *_mounts(situation, host, mounts)]
     verdicts += list(_arrays(situation, host))
     if not new:
-        verdicts.append(critical(f"no disk is seen in {host.name} that was not there before"))
+        verdicts += _nothing_new(situation, host)
     for row in new:
         verdicts += [*_size(situation, row), *_clean(row)]
     names = [str((row.get("facts") or {}).get("serial") or row.get("item")) for row in new]
     where = f", mounted at {', '.join(mounts)}" if mounts else ""
-    return ruled(verdicts, f"{some(names)} stands in for {old}{where}, SMART is clean", old=old, new=names)
+    healthy = f"{some(names)} stands in for {old}{where}, SMART is clean"
+    if not new:
+        healthy = f"a disk stands in for {old}{where}; the inventory skips SMART: {host.skip.get('smart', '')}"
+    return ruled(verdicts, healthy, old=old, new=names)
+
+
+def _nothing_new(situation: Situation, host: Host) -> Iterator[Verdict]:
+    """Where SMART tells of disks, a new one must be among them; where the inventory skips it, the mounts must do."""
+    if any((row.get("facts") or {}).get("serial") for row in replaced_disk.smart_rows(situation, host)):
+        yield critical(f"no disk is seen in {host.name} that was not there before")
+    elif "smart" not in host.skip:
+        yield unknown(f"which disk of {host.name} is the new one: SMART tells of none")
+    elif not situation.before.get("mounts"):
+        yield unknown(f"whether a new disk is in {host.name}: it had no mount, and the inventory skips SMART")
 
 
 def _new(situation: Situation, host: Host, old: str, mounts: list[str]) -> list[Row]:

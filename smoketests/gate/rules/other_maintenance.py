@@ -1,4 +1,4 @@
-"""Is no other maintenance of this cluster open?
+"""Is no other maintenance of this cluster, or of the machines of its ZooKeeper, open?
 
 `smoke gate --hold` and the playbooks take a lock for the whole cluster, with owner and expiry.
 
@@ -31,7 +31,7 @@ FINAL = "release it with `smoke gate release ID` once its owner agrees"
 def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     if situation.locks is None:
         raise CannotTell(situation.unread.get("locks", "the locks cannot be read"))
-    clusters = {view.cluster.name for view in (situation.view, *situation.served)}
+    clusters = {view.cluster.name for view in (situation.view, *situation.served)} | situation.serving
     theirs = [lock for lock in situation.locks if lock.cluster in clusters and not _is_ours(situation, lock)]
     open_ones = [lock.words for lock in theirs if not lock.expired(situation.now)]
     forgotten = [lock.words for lock in theirs if lock.expired(situation.now)]

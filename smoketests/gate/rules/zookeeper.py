@@ -32,7 +32,9 @@ FINAL = ""
 
 
 def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
-    views = {frozenset(view.cluster.zookeeper): view for view in _views(situation)}
+    views: dict[frozenset[str], ClusterView] = {}
+    for view in _views(situation):
+        views.setdefault(frozenset(server.partition("/")[0] for server in view.cluster.zookeeper), view)
     if not views:
         raise NotAsked(_why_none(situation))
     verdicts: list[Verdict] = []

@@ -8,10 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from smoketests.gate import holding, lock, records, rules
 from smoketests.gate.decision import ACCEPTED, CANNOT_TELL, FAILED, GO, NO_GO, PASSED, UNTOLD, Decision
 from smoketests.gate.maintenance import Maintenance
+from smoketests.show import gate as show
+from tests.smoketests.cluster.views import said
 from tests.smoketests.gate.situations import NOW, TB, decided, kafka, mount, partition, situation, smart, trouble
 
 SINGLE = kafka(partition(), partition("tmp", 0, (1,), min_isr=1))
@@ -145,15 +149,15 @@ def test_an_inventorys_limit_holds_for_its_cluster() -> None:
 
 
 def test_hold_takes_the_cluster_with_go_only(tmp_path: pathlib.Path) -> None:
-    said: list[str] = []
-    bad = holding.held(decided(situation(kafka_says=SINGLE)), str(tmp_path), said.append)
-    assert (bad.answer, lock.held(str(tmp_path)), said) == (NO_GO, [], [])
+    told: list[str] = []
+    bad = holding.held(decided(situation(kafka_says=SINGLE)), str(tmp_path), told.append)
+    assert (bad.answer, lock.held(str(tmp_path)), told) == (NO_GO, [], [])
 
-    good = holding.held(decided(situation()), str(tmp_path), said.append)
+    good = holding.held(decided(situation()), str(tmp_path), told.append)
     (ours,) = lock.held(str(tmp_path))
     assert good.answer == GO and good.rules[-1].evidence["id"] == ours.id
     assert (ours.cluster, ours.hosts, ours.purpose) == ("prod-a", ("kafka-a01",), "reboot")
-    assert said == [f"when it is over: smoke gate release {ours.id} --store {tmp_path}"]
+    assert told == [f"when it is over: smoke gate release {ours.id} --store {tmp_path}"]
 
 
 def test_go_is_no_go_where_somebody_was_quicker(tmp_path: pathlib.Path) -> None:
@@ -161,3 +165,37 @@ def test_go_is_no_go_where_somebody_was_quicker(tmp_path: pathlib.Path) -> None:
     decision = holding.held(decided(situation()), str(tmp_path), print)
 
     assert decision.answer == NO_GO and "somebody was quicker: prod-a is taken" in decision.rules[-1].reason
+
+
+RUBBISH = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+NAMES = st.sampled_from([
+    "serial", "path", "size_bytes", "where", "device", "kind", "level", "state", "said", "gone", "rebuilding", "exposed",
+    "mirrors", "part", "present", "faults", "healthy_others", "interface", "carrier", "is_member", "speed_mbps",
+    "expected_mbps", "rx_bytes_per_s", "tx_bytes_per_s", "fstab_problem", "options_only_now", "synchronised", "offset_ms",
+])  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(["smart", "mounts", "raid", "power", "nic_link", "clock"]), st.text(max_size=5),
+                       st.sampled_from(["ok", "warning", "critical", "unknown"]),
+                       st.dictionaries(NAMES, RUBBISH, max_size=6)), max_size=5),
+    st.sampled_from(["reboot", "replace-disk", "replace-psu"]),
+    st.booleans(),
+)  # fmt: skip
+def test_whatever_a_machine_says_every_rule_answers(
+    rows: list[tuple[str, str, str, dict[str, Any]]], purpose: str, after: bool
+) -> None:
+    found = {"kafka-a01": [said(check, item, status, **facts) for check, item, status, facts in rows]}
+    disk = "OLD1" if purpose == "replace-disk" else ""
+    before = {"disk": "OLD1", "mounts": ["/kafka/d1"], "hosts": {}} if after else {}
+    seen = situation(purpose=purpose, disk=disk, after=after, before=before, found=found)
+    decision = decided(seen)
+
+    assert not [rule for rule in decision.rules if "the rule itself failed" in rule.reason]
+    assert records.state_of(seen)["hosts"]
+    assert all(line.isprintable() for line in show.table(decision).splitlines())

@@ -5,13 +5,16 @@ Hand-made facts; the servers themselves are real in tests/real/test_gate_kafka.p
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
 
-from inventory.model import Host
+from inventory.model import Cluster, Host
+from smoketests.cluster.view import ClusterView
 from smoketests.gate import rules
 from smoketests.gate.decision import CANNOT_TELL, FAILED, GO, NO_GO, PASSED, UNTOLD, WARNED
+from smoketests.gate.ensembles import holders
 from smoketests.readers.kafka import Quorum, Voter
 from smoketests.readers.zookeeper import NO_ANSWER, REFUSED, Member
 from tests.smoketests.cluster.views import said
@@ -32,6 +35,7 @@ from tests.smoketests.gate.situations import (
     mount,
     partition,
     quorum,
+    rule,
     server,
     situation,
     smart,
@@ -328,3 +332,35 @@ def test_every_rule_decides_somewhere_and_is_passed_somewhere() -> None:
     for name in rules.names():
         if name not in ("leaders", "answers"):
             assert any(case.rule == name and case.status != PASSED for case in CASES), name
+
+
+def test_the_ensemble_of_other_clusters_on_these_hosts_is_judged_too() -> None:
+    seen = situation("zk-a01", zookeeper_says=None)
+    alone = replace(seen.view, cluster=replace(seen.view.cluster, zookeeper=()), zookeeper=None)
+    two = ensemble(
+        member(1), member(2, "leader", synced_followers=1), Member("zk-a03:2181", REFUSED, "nothing listens")
+    )
+    other = Cluster("prod-b", zookeeper=("zk-a01:2181/b", "zk-a02:2181", "zk-a03:2181"))
+    judged = {
+        words: rule(replace(seen, view=alone, served=(ClusterView(other, {}, zookeeper=said),)), "zookeeper").status
+        for words, said in (("well", ensemble()), ("one down", two))
+    }
+
+    assert judged == {"well": PASSED, "one down": FAILED}
+    assert rule(replace(seen, view=alone), "zookeeper").status == CANNOT_TELL
+
+
+def test_a_maintenance_of_the_machines_of_our_zookeeper_is_ours_to_know() -> None:
+    seen = situation(locks=[lock("zk-b01", cluster="zk")])
+
+    assert rule(seen, "other_maintenance").status == PASSED
+    assert rule(replace(seen, serving=frozenset({"zk"})), "other_maintenance").status == FAILED
+
+
+def test_several_servers_behind_one_address_are_told_apart_by_their_ports() -> None:
+    hosts = [replace(server(number), address="10.0.0.1", ports=(2180 + number,)) for number in (1, 2)]
+
+    assert [host.name for host in holders("10.0.0.1:2182", hosts)] == ["zk-a02"]
+    assert [host.name for host in holders("10.0.0.1:9999", hosts)] == ["zk-a01", "zk-a02"]
+    assert [host.name for host in holders("ZK-A01.example.com:2181", hosts)] == ["zk-a01"]
+    assert holders("10.0.0.11:2181", hosts) == [] == holders("zk-a011:2181", hosts)

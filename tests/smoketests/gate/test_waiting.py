@@ -74,6 +74,7 @@ def test_ctrl_c_tells_what_was_missing(clock: Clock) -> None:
     decision = waiting.until_steady(looks([WELL, BAD, KeyboardInterrupt]), Patience(10), lambda _words: None)
 
     assert decision.answer == NO_GO and "under_replicated" in decision.missing
+    assert decision.unsteady == "stopped by Ctrl-C"
     steady = waiting.until_steady(looks([WELL, WELL, KeyboardInterrupt]), Patience(10), lambda _words: None)
     assert steady.missing == "stopped by Ctrl-C, only 2 of 12 times GO in a row"
 
