@@ -69,7 +69,7 @@ def _new(situation: Situation, host: Host, old: str, mounts: list[str]) -> list[
     fresh = [
         row
         for row in replaced_disk.smart_rows(situation, host)
-        if not replaced_disk.serials_of(row) & (before | {replaced_disk.plain(old)})
+        if row.get("status") != SKIPPED and not replaced_disk.serials_of(row) & (before | {replaced_disk.plain(old)})
     ]
     on = {path: replaced_disk.disk_below(situation, host, path) for path in mounts}
     below = [row for row in fresh if any(row is found for found in on.values())]

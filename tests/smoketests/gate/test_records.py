@@ -173,9 +173,10 @@ RUBBISH = st.recursive(
     max_leaves=6,
 )
 NAMES = st.sampled_from([
-    "serial", "path", "size_bytes", "where", "device", "kind", "level", "state", "said", "gone", "rebuilding", "exposed",
-    "mirrors", "part", "present", "faults", "healthy_others", "interface", "carrier", "is_member", "speed_mbps",
-    "expected_mbps", "rx_bytes_per_s", "tx_bytes_per_s", "fstab_problem", "options_only_now", "synchronised", "offset_ms",
+    "serial", "path", "size_bytes", "where", "device", "kind", "level", "state", "said", "gone", "rebuilding",
+    "exposed", "mirrors", "part", "present", "faults", "healthy_others", "interface", "carrier", "is_member",
+    "speed_mbps", "expected_mbps", "rx_bytes_per_s", "tx_bytes_per_s", "fstab_problem", "options_only_now",
+    "synchronised", "offset_ms",
 ])  # fmt: skip
 
 

@@ -299,6 +299,9 @@ AFTER = [
         smart("NEW9"), array("rebuilding", "warning", rebuilding=["sdb1"]), hosts=RAID10, before=OLD_MIRROR)),
     go("the array is whole again", "new_disk", **after_disk(
         smart("NEW9"), smart("AAA1", path="/dev/sda"), array(), hosts=RAID10, before=OLD_MIRROR)),
+    untold("SMART tells of no disk", "new_disk", **after_disk(said("smart", "vda", "skipped"), mount("/kafka/d1", ""))),
+    go("the inventory skips SMART, and the mount is well", "new_disk", hosts=[broker(1, skip={"smart": "a VM"})],
+       **after_disk(said("smart", "vda", "skipped"), mount("/kafka/d1", ""))),
     untold("nothing is known of the time before", "new_disk",
            **after_disk(before={}, unread={"before": "results holds no decision"})),
     go("a broker left for good", "drained", purpose="decommission", after=True, silent=[A01],
