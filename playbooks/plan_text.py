@@ -109,7 +109,7 @@ def _action(plan: Plan, filling: Filling, action: Action) -> Iterator[str]:
     elif step.kind == "kafka":
         yield from comment(f"through Kafka: {step.act}", "#    ")
     elif step.check:
-        until = f", every {step.every} s for {step.deadline} s at most" if step.kind == "wait" else ""
+        until = show.patience(step)
         item = f" of {_words(filling, step.item)}" if step.item else ""
         better = " or better" if step.status != "ok" else ""
         yield from comment(f"{step.check}{item} must be {step.status}{better}{until}", "#    ")
@@ -123,7 +123,7 @@ def _command(filling: Filling, action: Action) -> Iterator[str]:
     if step.on == "controller":
         yield from comment("on the controller", "#    ")
     if step.kind == "wait":
-        yield from comment(f"until it succeeds, every {step.every} s for {step.deadline} s at most", "#    ")
+        yield from comment(f"until it succeeds{show.patience(step)}", "#    ")
     for words, said in ((step.done, "done already if this succeeds"), (step.undo, "taken back with")):
         if words:
             yield f"#    {said}: {' '.join(_argument(filling, word, action.each) for word in words)}"
@@ -177,13 +177,21 @@ def _here_document(filling: Filling, text: str, each: str) -> tuple[str, str]:
     """The end word as it stands behind <<, and the text, which a shell must not change."""
     parts = _joined(filling, text, each)
     whole = "".join(part for part in parts if isinstance(part, str))
-    end = next(word for word in ("EOF", "END", "TEXT_ENDS_HERE", "SMOKE_EOF") if word not in whole.splitlines())
+    end = _end_word(whole)
     if all(isinstance(part, str) for part in parts):
         return f"'{end}'", whole
     escaped = str.maketrans({"\\": "\\\\", "$": "\\$", "`": "\\`"})
     return end, "".join(
         part.translate(escaped) if isinstance(part, str) else f"${{{variable(part)}}}" for part in parts
     )
+
+
+def _end_word(text: str) -> str:
+    """EOF, if no line begins as it does: dash 0.5.12 loses a byte of such a line when it is not ASCII."""
+    lines = text.split("\n")
+    begin = {line[:1] for line in lines}
+    longer = f"E{'O' * max(map(len, lines))}F"
+    return next((word for word in ("EOF", "SMOKE_EOF", "THE_END", "QED", "FINIS") if word[0] not in begin), longer)
 
 
 def _wrapped(words: Sequence[str]) -> Iterator[str]:

@@ -47,23 +47,42 @@ def _step(number: int, step: Step) -> Iterator[str]:
     if step.when:
         yield from wrapped(f"only when {step.when}", 6)
     yield from wrapped(what(step), 6)
+    for line in step.input.splitlines():
+        yield f"      | {line}"
 
 
 def what(step: Step) -> str:
     """What a step does, in a line or two."""
-    if step.kind == "gate":
-        return f"gate: {step.purpose}{', after the maintenance' if step.after else ''} must be GO"
+    if step.purpose:
+        return f"gate: {step.purpose}{', after the maintenance' if step.after else ''} must be GO{patience(step)}"
     if step.kind == "kafka":
         return f"Kafka: {step.act}"
     if step.kind == "check" or (step.kind == "wait" and step.check):
         item = f" of {step.item}" if step.item else ""
-        until = f", looked at every {step.every} s for {step.deadline} s at most" if step.kind == "wait" else ""
-        return f"check: {step.check}{item} is {step.status}{until}"
+        better = " or better" if step.status != "ok" else ""
+        return f"check: {step.check}{item} is {step.status}{better}{patience(step)}"
     if step.kind == "confirm":
-        return f"a person: {step.words}"
+        return step.words
     command = " ".join(word if word and " " not in word else repr(word) for word in step.run)
     where = " (on the controller)" if step.on == "controller" else ""
-    return f"{'until this succeeds: ' if step.kind == 'wait' else ''}{command}{where}"
+    return f"{'until this succeeds: ' if step.kind == 'wait' else ''}{command}{where}{patience(step)}"
+
+
+def patience(step: Step) -> str:
+    """How often a wait looks, and for how long."""
+    return f", looked at every {span(step.every)} {span(step.deadline)} at most" if step.kind == "wait" else ""
+
+
+def span(seconds: int) -> str:
+    """A time as a person says it.
+
+    >>> span(259200), span(5400), span(15)
+    ('3 days', '90 min', '15 s')
+    """
+    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+        if seconds % size == 0 and seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
 
 
 def wrapped(text: str, indent: int = 0) -> list[str]:

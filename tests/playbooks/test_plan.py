@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from playbooks import kinds, loader, plan_text
@@ -140,6 +140,7 @@ def test_a_shell_gives_every_argument_as_it_is(word: str) -> None:
     assert done.stdout.decode().split("\0")[:-1] == [plain, "a b; $(x)"]
 
 
+@example("E\xa0\nS\xa0", False)
 @given(TEXT, st.booleans())
 def test_a_shell_gives_a_command_its_input_as_it_is(text: str, late: bool) -> None:
     source = (
