@@ -57,6 +57,7 @@ CONTROLLER_CHECKS = (
     "ports",
     "shared_fate",
     "partitions",
+    "topology",
 )
 
 # Parts that share a rack, a feed or a batch; settings do not fail together, they are made together.

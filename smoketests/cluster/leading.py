@@ -65,7 +65,7 @@ def by_broker(
     most = max(led, key=lambda broker: led[broker])
     percent = 100 * (led[most] / mean - 1)
     said = f"{broker_name(most, names)} leads {led[most]} partitions, the mean of {len(led)} brokers is {mean:.1f}"
-    facts = {"skew_percent": round(percent), "leaders": led, "groups": len(alike(partitions))}
+    facts = {"skew_percent": round(percent), "leaders": led}
     few = mean < limits["leader_skew_min_partitions_per_broker"]
     if percent >= limits["leader_skew_percent_warning"] and not few:
         said = f"{said}: {percent:.0f} % more, should be below {limits['leader_skew_percent_warning']} %"
@@ -149,18 +149,6 @@ def _could_go_home(row: Partition, brokers: Sequence[int]) -> bool:
         return False
     home = row.replicas[0]
     return home != row.leader and home in row.isr and home in brokers
-
-
-def alike(partitions: Iterable[Partition]) -> dict[frozenset[int], list[str]]:
-    """Topics by the brokers that lead them: those of one group share their load on the same brokers."""
-    led: dict[str, set[int]] = {}
-    for partition in partitions:
-        if partition.leader >= 0:
-            led.setdefault(partition.topic, set()).add(partition.leader)
-    found: dict[frozenset[int], list[str]] = {}
-    for topic, brokers in sorted(led.items()):
-        found.setdefault(frozenset(brokers), []).append(topic)
-    return found
 
 
 def broker_name(broker: int, names: Mapping[int, str]) -> str:

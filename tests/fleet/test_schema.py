@@ -57,6 +57,12 @@ def test_hardware_checks_exist_or_are_the_controllers() -> None:
     assert set(schema.HARDWARE_CHECKS) <= {*engine.names(), *schema.CONTROLLER_CHECKS}
 
 
+def test_the_controllers_checks_are_those_of_smoketests() -> None:
+    from smoketests import cluster
+
+    assert set(schema.CONTROLLER_CHECKS) == {name for name in cluster.names() if not name.startswith(cluster.PREFIX)}
+
+
 def imports(path: Path) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):

@@ -116,7 +116,6 @@ def test_a_broker_of_id_0_is_a_broker_and_leads() -> None:
     assert (
         rows["leaders"]["facts"]["leaders"] == {0: 20, 1: 20} and rows["preferred_leaders"]["facts"]["partitions"] == 0
     )
-    assert rows["leaders"]["facts"]["groups"] == 1
 
 
 def test_two_brokers_can_be_skewed_and_ten_partitions_each_are_enough() -> None:
@@ -142,16 +141,6 @@ def test_four_partitions_on_three_brokers_cannot_be_even_and_this_is_told_not_al
     row = rows_of(*[part("b", number, number % 3 + 1, 1, 2, 3) for number in range(4)])["topic_leaders"]
 
     assert row["status"] == "ok" and row["facts"]["uneven_by_count"] == 1
-
-
-def test_topics_are_grouped_by_the_brokers_that_lead_them() -> None:
-    leads = {"A": (1, 2, 3), "B": (2, 3), "C": (2, 3), "D": (1,)}
-    rows = [part(topic, number, broker, broker) for topic, brokers in leads.items()
-            for number, broker in enumerate(brokers)]  # fmt: skip
-
-    assert leading.alike(rows) == {
-        frozenset({1, 2, 3}): ["A"], frozenset({2, 3}): ["B", "C"], frozenset({1}): ["D"],
-    }  # fmt: skip
 
 
 def test_a_part_that_kafka_did_not_tell_is_unknown() -> None:

@@ -20,7 +20,7 @@ HOST_CHECKS = sorted({check for name in cluster.names() for check in cluster.loa
 def test_the_folder_is_the_registry_and_a_name_that_a_host_check_has_is_told_apart() -> None:
     assert set(cluster.names()) == {
         "reach", "broker_ids", "zk_quorum", "cluster_disk_balance", "slow_disk", "clock_skew", "drift", "ports",
-        "shared_fate", "partitions",
+        "shared_fate", "partitions", "topology",
     }  # fmt: skip
 
 
