@@ -33,6 +33,7 @@ class Facts(NamedTuple):
 
     exposed: mirrors with one disk left, as (gone, last, what is wrong with the last, what else is known of it).
     member_errors: (disk, read errors, hours since the last was seen). mirrors: the disks that hold the same data.
+    asked_as: (disk, how smartctl reaches it behind its controller, such as `megaraid,17`).
     """
 
     kind: str
@@ -52,6 +53,7 @@ class Facts(NamedTuple):
     faults: Tuple[str, ...] = ()
     troubles: Tuple[str, ...] = ()
     mirrors: Tuple[Tuple[str, ...], ...] = ()
+    asked_as: Tuple[Tuple[str, str], ...] = ()
 
 
 def find(host: Host) -> Sequence[str]:
@@ -117,6 +119,7 @@ def _array(host: Host, array: Array) -> Facts:
         member_errors=errors,
         troubles=tuple(troubles),
         mirrors=tuple(raid.mirrors(array)),
+        asked_as=tuple((member.name, member.kind) for member in array.members if member.kind),
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from inventory.model import Host
 from smoketests.cluster.view import Told, told
+from smoketests.gate import replaced_disk
 from smoketests.gate.situation import Situation
 
 
@@ -20,23 +22,37 @@ class Array(NamedTuple):
     rebuilding: tuple[str, ...]
     exposed: tuple[tuple[str, str, str, str], ...]
     mirrors: tuple[tuple[str, ...], ...]
+    asked_as: tuple[tuple[str, str], ...]
+
+    @property
+    def members(self) -> list[str]:
+        """Every disk that it names."""
+        exposed = [name for gone, last, *_ in self.exposed for name in (gone, last)]
+        return [*self.gone, *self.rebuilding, *exposed, *(name for mirror in self.mirrors for name in mirror)]
+
+
+class Disk(NamedTuple):
+    """A disk as members are named after it. kind: how smartctl reaches it behind a controller, empty if it is not."""
+
+    serial: str
+    kind: str
+
+    def among(self, array: Array, members: Iterable[str]) -> list[str]:
+        """Which of these members it is: `sdc1 (serial ZA1BC2)`, or `252:3` of a controller."""
+        own = {name for name, kind in array.asked_as if self.kind and kind == self.kind}
+        return [name for name in members if self.serial.strip().lower() in name.lower() or name in own]
+
+
+def disk(situation: Situation, host: Host, serial: str) -> Disk:
+    row = replaced_disk.smart_of(situation, host, serial)
+    return Disk(serial, replaced_disk.kind_of(row) if row else "")
 
 
 def of(situation: Situation, host: Host) -> list[Told[Array]]:
     return [row for row in told(situation.view, "raid", Array, (host,)) if row.facts.kind == "array"]
 
 
-def names(member: str, serial: str) -> bool:
-    """Whether `sdc1 (serial ZA1BC2)` is the disk of this serial number."""
-    return serial.strip().lower() in member.lower()
-
-
 def naming(situation: Situation, host: Host, serial: str) -> bool:
     """Whether an array of this machine has this disk."""
-    return any(_has(row.facts, serial) for row in of(situation, host))
-
-
-def _has(array: Array, serial: str) -> bool:
-    members = [*array.gone, *array.rebuilding, *(name for mirror in array.mirrors for name in mirror)]
-    members += [name for gone, last, *_ in array.exposed for name in (gone, last)]
-    return any(names(member, serial) for member in members)
+    wanted = disk(situation, host, serial)
+    return any(wanted.among(row.facts, row.facts.members) for row in of(situation, host))

@@ -72,6 +72,11 @@ def disk_below(situation: Situation, host: Host, path: str) -> Mapping[str, Any]
     return None
 
 
+def kind_of(smart: Mapping[str, Any]) -> str:
+    """How smartctl reaches a disk behind a controller: `megaraid,17` of `/dev/bus/0 megaraid,17`; empty without one."""
+    return str((smart.get("facts") or {}).get("path", "")).partition(" ")[2]
+
+
 def _device(smart: Mapping[str, Any] | None) -> str:
     """sdd, of the finding of /dev/sdd; empty for a disk behind a RAID card, whose path names the card's device."""
     path = str(((smart or {}).get("facts") or {}).get("path", ""))

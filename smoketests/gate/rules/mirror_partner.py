@@ -12,10 +12,10 @@ Cannot tell: the array or its partner's SMART data could not be read; which disk
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from agent.status import CRITICAL, OK, WARNING, Verdict, critical, unknown, warning
+from agent.status import CRITICAL, OK, SKIPPED, WARNING, Verdict, critical, unknown, warning
 from inventory.model import Host
 from smoketests.cluster.view import CannotTell, NotAsked, Told, some
 from smoketests.gate import arrays, machines, replaced_disk
@@ -29,26 +29,25 @@ PURPOSES = (REPLACE_DISK,)
 WHEN = ("before",)
 CHECKS = ("raid", "smart")
 FINAL = ""
+NOT_RUNNING = ("failed", "unknown")
 
 
 def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     (host,) = situation.leaving
-    serial = situation.maintenance.disk
+    disk = arrays.disk(situation, host, situation.maintenance.disk)
     rows = arrays.of(situation, host)
-    ours = [row for row in rows if any(arrays.names(member, serial) for member in _members(row.facts))]
+    ours = [row for row in rows if disk.among(row.facts, row.facts.members)]
     if not ours and host.layout != RAID10:
-        raise NotAsked(f"{host.name} has no RAID 10 with the disk {serial}")
+        raise NotAsked(f"{host.name} has no RAID 10 with the disk {disk.serial}")
     if not rows:
         raise CannotTell(f"{host.name} told of no array: {_why(situation, host)}")
-    verdicts = [verdict for row in ours or rows for verdict in _array(situation, host, row, serial)]
-    partners = sorted({name for row in ours for name in _partners(row.facts, serial)})
-    said = some(partners) if partners else f"every other disk of {host.name}"
-    return ruled(verdicts, f"{said} is well and holds the data alone meanwhile", partners=partners)
-
-
-def _members(array: Array) -> list[str]:
-    exposed = [name for gone, last, *_ in array.exposed for name in (gone, last)]
-    return [*array.gone, *array.rebuilding, *exposed, *(name for mirror in array.mirrors for name in mirror)]
+    if ours:
+        partners = sorted({name for row in ours for name in _partners(row.facts, disk)})
+        verdicts = [verdict for row in ours for verdict in _array(row, disk)]
+        verdicts += _smart(situation, host, [row.facts for row in ours], partners, disk)
+        return ruled(verdicts, f"{some(partners)} is well and holds the data alone meanwhile", partners=partners)
+    verdicts = [verdict for row in rows for verdict in _unnamed(row, disk)] + _all_others(situation, host, disk)
+    return ruled(verdicts, f"whichever its partner is, every other disk of {host.name} is well", partners=[])
 
 
 def _why(situation: Situation, host: Host) -> str:
@@ -58,49 +57,74 @@ def _why(situation: Situation, host: Host) -> str:
     return "; ".join(reasons)[:200] or "its report has no such finding"
 
 
-def _array(situation: Situation, host: Host, row: Told[Array], serial: str) -> Iterator[Verdict]:
+def _array(row: Told[Array], disk: arrays.Disk) -> Iterator[Verdict]:
+    """What speaks against pulling this disk out of this array."""
     array = row.facts
-    others = [name for name in (*array.gone, *array.rebuilding) if not arrays.names(name, serial)]
-    if array.state in ("failed", "unknown"):
+    absent = (*array.gone, *array.rebuilding)
+    others = [name for name in absent if name not in disk.among(array, absent)]
+    if array.state in NOT_RUNNING:
         yield critical(f"{row.item} is {array.said or array.state}")
     if others:
         yield critical(f"{row.item}: {some(others)} failed or rebuilding already; mend that first")
-    last = [(gone, trouble) for gone, last, trouble, _note in array.exposed if arrays.names(last, serial)]
-    if last:
-        yield critical(f"{serial} alone holds the data of {last[0][0]}: pulling it loses them")
-    for gone, name, trouble, _note in array.exposed:
-        if arrays.names(gone, serial) and trouble:
-            yield critical(f"its partner {name} has {trouble}")
-    yield from _smart(situation, host, _partners(array, serial), serial)
+    for gone, last, trouble, _note in array.exposed:
+        if disk.among(array, [last]):
+            yield critical(f"{disk.serial} alone holds the data of {gone}: pulling it loses them")
+        if disk.among(array, [gone]) and trouble:
+            yield critical(f"its partner {last} has {trouble}")
 
 
-def _partners(array: Array, serial: str) -> Sequence[str]:
+def _unnamed(row: Told[Array], disk: arrays.Disk) -> Iterator[Verdict]:
+    """An array of which nobody tells which member this disk is: nothing may be wrong with it."""
+    array = row.facts
+    if array.state in NOT_RUNNING:
+        yield critical(f"{row.item} is {array.said or array.state}")
+    if array.gone or array.rebuilding:
+        names = some([*array.gone, *array.rebuilding])
+        yield unknown(f"{row.item}: {names} failed or rebuilding; whether that is the disk {disk.serial} is not told")
+
+
+def _partners(array: Array, disk: arrays.Disk) -> Sequence[str]:
     """The disks with the same data; none where the array does not tell."""
-    mirrors = [mirror for mirror in array.mirrors if any(arrays.names(name, serial) for name in mirror)]
-    found = [name for mirror in mirrors for name in mirror if not arrays.names(name, serial)]
-    found += [last for gone, last, *_ in array.exposed if arrays.names(gone, serial)]
+    found = []
+    for mirror in array.mirrors:
+        own = disk.among(array, mirror)
+        found += [name for name in mirror if own and name not in own]
+    found += [last for gone, last, *_ in array.exposed if disk.among(array, [gone])]
     return list(dict.fromkeys(found))
 
 
-def _smart(situation: Situation, host: Host, partners: Sequence[str], serial: str) -> Iterator[Verdict]:
-    """SMART of the partners; of all other disks where nobody tells which one it is."""
-    rows = [
-        row
-        for row in replaced_disk.smart_rows(situation, host)
-        if replaced_disk.plain(serial) not in replaced_disk.serials_of(row)
-    ]
+def _smart(
+    situation: Situation, host: Host, of: Sequence[Array], partners: Sequence[str], disk: arrays.Disk
+) -> list[Verdict]:
+    """SMART of the partners; of all other disks where the array does not tell which one it is."""
     if not partners:
-        if not rows:
-            yield unknown("neither the partner nor the SMART data of any other disk are told")
-        for row in rows:
-            yield from _judged(row, f"{row.get('item')}, which may be its partner,")
-        return
+        return _all_others(situation, host, disk)
+    found = []
     for name in partners:
-        found = [row for row in rows if any(word in name.lower() for word in replaced_disk.serials_of(row))]
-        if not found:
-            yield unknown(f"SMART data of its partner {name} are not told")
-        for row in found:
-            yield from _judged(row, f"its partner {name}")
+        kinds = {kind for array in of for member, kind in array.asked_as if member == name}
+        rows = [row for row in _others(situation, host, disk) if _is(row, name, kinds)]
+        found += [verdict for row in rows for verdict in _judged(row, f"its partner {name}")]
+        if not rows:
+            found.append(unknown(f"SMART data of its partner {name} are not told"))
+    return found
+
+
+def _is(row: Mapping[str, Any], name: str, kinds: Collection[str]) -> bool:
+    in_name = any(word in name.lower() for word in replaced_disk.serials_of(row))
+    return in_name or (bool(kinds) and replaced_disk.kind_of(row) in kinds)
+
+
+def _all_others(situation: Situation, host: Host, disk: arrays.Disk) -> list[Verdict]:
+    rows = _others(situation, host, disk)
+    if not rows:
+        return [unknown("neither the partner nor the SMART data of any other disk are told")]
+    return [verdict for row in rows for verdict in _judged(row, f"{row.get('item')}, which may be its partner,")]
+
+
+def _others(situation: Situation, host: Host, disk: arrays.Disk) -> list[Mapping[str, Any]]:
+    plain = replaced_disk.plain(disk.serial)
+    rows = replaced_disk.smart_rows(situation, host)
+    return [row for row in rows if row.get("status") != SKIPPED and plain not in replaced_disk.serials_of(row)]
 
 
 def _judged(row: Mapping[str, Any], who: str) -> Iterator[Verdict]:

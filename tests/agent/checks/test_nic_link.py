@@ -213,6 +213,20 @@ def test_bad_frames_since_the_last_run(counter: str, count: int, status: str) ->
     assert statuses(steady)["eth0"] == "ok"
 
 
+def test_what_an_interface_carries_is_its_mean_since_the_last_run() -> None:
+    first = machine()
+    busy = later(first, {"statistics__rx_bytes": 10**9 + 6_000_000, "statistics__tx_bytes": 10**9 + 600})
+    uncounted = later(machine(), {"statistics__rx_bytes": None, "statistics__tx_bytes": 7})
+
+    def load(host: HandmadeHost) -> tuple[Any, Any]:
+        facts = look(host)["eth0"].facts
+        return facts["rx_bytes_per_s"], facts["tx_bytes_per_s"]
+
+    assert load(first) == (None, None)
+    assert load(busy) == (10_000.0, 1.0)
+    assert load(uncounted) == (None, 0.0), "a counter that fell was reset"
+
+
 def test_bad_frames_of_the_first_look_are_old() -> None:
     assert statuses(machine({"statistics__rx_crc_errors": 10**6}))["eth0"] == "ok"
 

@@ -91,6 +91,15 @@ def test_a_whole_array_is_ok() -> None:
     assert (finding.status, finding.verdict.reason) == ("ok", "raid10 active, 4 disks")
 
 
+def test_which_disks_mirror_each_other_is_told() -> None:
+    facts = judged(md()).facts
+
+    assert facts["mirrors"] == (
+        ("sda1 (serial ZAsda)", "sdb1 (serial ZAsdb)"),
+        ("sdc1 (serial ZAsdc)", "sdd1 (serial ZAsdd)"),
+    )
+
+
 def test_a_machine_without_array_or_controller_is_skipped_once() -> None:
     (finding,) = run_checks(machine({"/sys/block/sda/size": "8"}), "raid")
 

@@ -100,6 +100,7 @@ def array(state: str = "optimal", status: str = OK, **facts: Any) -> dict[str, A
     given = {
         "kind": "array", "level": "raid10", "state": state, "said": state, "gone": [], "rebuilding": [], "exposed": [],
         "mirrors": [["sda1 (serial AAA1)", "sdb1 (serial BBB2)"], ["sdc1 (serial CCC3)", "sdd1 (serial DDD4)"]],
+        "asked_as": [],
     }  # fmt: skip
     return said("raid", "md0", status, **{**given, **facts})
 

@@ -59,6 +59,11 @@ SPARE: dict[str, Any] = {
     "purpose": "replace-psu",
     "found": {A01: [supply("PS1", ["PS2"], "critical"), supply("PS2", [])]},
 }
+BEHIND_CARD = array(
+    "degraded", "critical", gone=["252:1"], exposed=[["252:1", "252:0", "", "SMART finds no fault in it"]],
+    mirrors=[["252:0", "252:1"]], asked_as=[["252:0", "megaraid,10"], ["252:1", "megaraid,11"]],
+)  # fmt: skip
+CARD_DISKS = (smart("AAA1", path="/dev/bus/0 megaraid,10"), smart("BBB2", "critical", "/dev/bus/0 megaraid,11"))
 KNOWN = {"availability": "known", "under_replicated": "known"}
 R1 = [broker(1, rack="r1"), broker(2, rack="r1"), broker(3, rack="r2")]
 
@@ -257,6 +262,16 @@ DISKS = [
         exposed=[["sdb1 (serial BBB2)", "sda1 (serial AAA1)", "", "SMART finds no fault in it"]]))),
     no_go("another disk of the array rebuilds", "mirror_partner",
           **mirrored(array("rebuilding", "warning", rebuilding=["sdc1 (serial CCC3)"]))),
+    go("behind a controller, the failed disk and its well partner are told by smartctl's numbers", "mirror_partner",
+       **mirrored(BEHIND_CARD, disks=CARD_DISKS)),
+    no_go("behind a controller, the partner is dying", "mirror_partner",
+          **mirrored(BEHIND_CARD, disks=[smart("AAA1", "critical", "/dev/bus/0 megaraid,10"), *CARD_DISKS[1:]])),
+    no_go("behind a controller, the partner's disk is named", "mirror_partner",
+          **mirrored(BEHIND_CARD, disks=CARD_DISKS, disk="AAA1")),
+    untold("behind a controller that tells no numbers, one failed: which?", "mirror_partner", **mirrored(
+        array("degraded", "critical", gone=["disk 1I:1:2"], mirrors=[["disk 1I:1:1", "disk 1I:1:2"]]))),
+    go("behind a controller that tells no numbers, all are well", "mirror_partner", **mirrored(
+        array(mirrors=[["disk 1I:1:1", "disk 1I:1:2"]]))),
     untold("the array is not told", "mirror_partner", **mirrored(said("raid", "-", "unknown"))),
     go("a topic with one copy does not mind a disk of a RAID 10", "mirror_partner",
        **mirrored(kafka_says=kafka(partition(replicas=(1,), min_isr=1)))),
