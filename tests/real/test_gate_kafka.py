@@ -182,9 +182,7 @@ def test_a_frozen_broker_is_cannot_tell_or_no_go_but_never_a_yes(site: GateSite)
         site.kafka.elect()
 
     assert at_once.answer in ("CANNOT TELL", "NO-GO"), at_once
-    assert "broker 3 (kafka-a03)" in at_once.bad["log_dirs"] or "brokers" in at_once.bad, (
-        "by now its session may be over"
-    )
+    assert "kafka-a03" in str(at_once.bad), "silent (log_dirs), or missed already"
     assert later.answer == "NO-GO", later
 
 
