@@ -23,7 +23,7 @@ from typing import Any
 from agent.formats.text import printable
 from agent.status import moment
 
-GUARD_S = 10.0
+GUARD_S = 30.0
 LARGEST = 64 << 10
 LONGEST_WORD = 200
 # of the year 9999; what is beyond has no date

@@ -104,13 +104,27 @@ def _host_state(situation: Situation, host: Host) -> dict[str, Any]:
 def before(store: str, maintenance: Maintenance, now: float) -> dict[str, Any]:
     """The state of the newest decision in front of this maintenance; NoRecord if there is none to be read.
 
-    now: seconds since the epoch; what is older than MOST_DAYS is not looked at.
+    Who asked again with the old disk out already saw less of it: the newest that saw its size is preferred. now:
+    seconds since the epoch; what is older than MOST_DAYS is not looked at.
     """
+    first: dict[str, Any] = {}
     for record in _newest_first(os.path.join(store, "gate"), now - MOST_DAYS * DAY_S):
         if _is_of(record, maintenance):
-            return {**record["state"], "at": record.get("at", ""), "answer": record.get("answer", "")}
-    hosts = ", ".join(maintenance.hosts)
-    raise NoRecord(f"{store} holds no decision of the last {MOST_DAYS} days before {maintenance.purpose} of {hosts}")
+            state = {**record["state"], "at": record.get("at", ""), "answer": record.get("answer", "")}
+            first = first or state
+            if maintenance.purpose != REPLACE_DISK or _size_of(state):
+                return state
+    if not first:
+        hosts = ", ".join(maintenance.hosts)
+        raise NoRecord(
+            f"{store} holds no decision of the last {MOST_DAYS} days before {maintenance.purpose} of {hosts}"
+        )
+    return first
+
+
+def _size_of(state: Mapping[str, Any]) -> Any:
+    facts = state.get("disk_facts")
+    return facts.get("size_bytes") if isinstance(facts, dict) else None
 
 
 def _is_of(record: Mapping[str, Any], maintenance: Maintenance) -> bool:

@@ -77,13 +77,18 @@ class Situation:
         """What Kafka said; NotAsked for a cluster without brokers, CannotTell where it said nothing."""
         if self.view.kafka is not None:
             return self.view.kafka
-        if not any(BROKER_ROLE in host.roles for host in self.view.cluster.hosts) and not self.view.cluster.kafka:
+        if not self.has_brokers and not self.view.cluster.kafka:
             raise NotAsked(f"{self.view.cluster.name or 'the cluster'} has no brokers")
         raise CannotTell(self.view.problems.get("kafka") or self._nameless("kafka: [host:9092]"))
 
     def _nameless(self, example: str) -> str:
         name = self.view.cluster.name
         return f"the inventory names no Kafka servers of {name}; give the cluster {example}"
+
+    @property
+    def has_brokers(self) -> bool:
+        """Whether the cluster may have brokers: a host of which no role is said may be one."""
+        return any(BROKER_ROLE in host.roles or not host.roles for host in self.view.cluster.hosts)
 
     @property
     def partitions(self) -> Sequence[Partition]:
@@ -100,15 +105,14 @@ class Situation:
         return frozenset(broker for host in self.leaving for broker in self.ids_of(host))
 
     def ids_of(self, host: Host) -> tuple[int, ...]:
-        """The ids of the broker on this host; none if it holds no broker."""
+        """The ids of the broker on this host; none if it holds no broker, by its roles and by who is registered."""
         from smoketests.cluster.broker_ids import fits
 
-        if BROKER_ROLE not in host.roles:
-            return ()
-        if host.broker_id is not None:
+        is_broker = BROKER_ROLE in host.roles
+        if host.broker_id is not None and (is_broker or host.broker_id in {row.id for row in self.registered}):
             return (host.broker_id,)
         found = tuple(sorted({row.id for row in self.registered if fits(host, row)}))
-        if not found:
+        if is_broker and not found:
             raise CannotTell(f"which broker runs on {host.name}: give it a broker_id in the inventory")
         return found
 

@@ -18,7 +18,7 @@ from smoketests.cluster.view import NotAsked
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.rules import judged_in
-from smoketests.gate.situation import BROKER_ROLE, Situation
+from smoketests.gate.situation import Situation
 
 LIMITS: Mapping[str, Any] = {}
 PURPOSES = ALL
@@ -28,7 +28,7 @@ FINAL = ""
 
 
 def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
-    if not any(BROKER_ROLE in host.roles for host in situation.view.cluster.hosts):
+    if not situation.has_brokers:
         raise NotAsked("the cluster has no brokers")
     found = judged_in(situation.view, "broker_ids")
     if all(finding.verdict.status == SKIPPED for finding in found):

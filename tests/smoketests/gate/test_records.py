@@ -63,6 +63,15 @@ def test_the_newest_of_the_same_question_counts(tmp_path: pathlib.Path) -> None:
         records.before(str(tmp_path), after("OLD1"), NOW + 62 * 86_400)
 
 
+def test_who_asked_again_with_the_disk_out_already_still_finds_its_size(tmp_path: pathlib.Path) -> None:
+    records.kept(before(run_id="whole"), str(tmp_path))
+    pulled = situation(purpose="replace-disk", disk="OLD1", found={"kafka-a01": [smart("D2")]})
+    later = replace(decided(pulled), at="2026-11-20T04:00:00Z", run_id="later", state=records.state_of(pulled))
+    records.kept(later, str(tmp_path))
+
+    assert records.before(str(tmp_path), after(), NOW)["disk_facts"]["size_bytes"] == 8 * TB
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1}', '{"schema": 1, "maintenance": 7, "state": {}}', "\0"])
 def test_a_damaged_record_is_passed_over(tmp_path: pathlib.Path, text: str) -> None:
     records.kept(before(), str(tmp_path))
