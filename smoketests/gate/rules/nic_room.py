@@ -1,6 +1,6 @@
 """Can the network cards that stay carry the load of those that go?
 
-With t = messages a second and broker (in bytes) and r copies of each, a broker takes in t*r and gives out t*(r-1) and
+With t bytes written a second for each broker, and r copies of each, a broker takes in t*r and gives out t*(r-1) and
 what consumers read; t grows as brokers go. What each card carries now is what the machine measured since its last run.
 
 Failed: a card would carry more than 80 % of its speed.

@@ -169,6 +169,15 @@ def test_hold_takes_the_cluster_with_go_only(tmp_path: pathlib.Path) -> None:
     assert told == [f"when it is over: smoke gate release {ours.id} --store {tmp_path}"]
 
 
+def test_who_holds_the_cluster_already_holds_it_longer(tmp_path: pathlib.Path) -> None:
+    first = lock.take(str(tmp_path), ["kafka-a01"], "prod-a", "ann", "reboot", 1)
+    decision = holding.held(decided(situation(lock=first.id)), str(tmp_path), print)
+
+    (ours,) = lock.held(str(tmp_path))
+    assert decision.answer == GO
+    assert ours.id == first.id and ours.until > first.until + 3000
+
+
 def test_go_is_no_go_where_somebody_was_quicker(tmp_path: pathlib.Path) -> None:
     lock.take(str(tmp_path), ["kafka-a02"], "prod-a", "ann", "reboot", 60)
     decision = holding.held(decided(situation()), str(tmp_path), print)
