@@ -23,9 +23,24 @@ def render(plan: Plan, as_root: bool = True) -> str:
     filling = plan.filling()
     lines = [*_head(plan, as_root)]
     seen: set[str] = set()
+    gap = True
     for number, step in enumerate(plan.playbook.steps, 1):
-        lines += ["", *_step(plan, filling, number, step, seen)]
+        why = _left_out(filling, number, step)
+        lines += ["", *_step(plan, filling, number, step, seen)] if not why else [*([""] if gap else []), *comment(why)]
+        gap = not why
     return "\n".join(lines)
+
+
+def _left_out(filling: Filling, number: int, step: Step) -> str:
+    """One line for a step that is not for this machine; empty for one that is, or of which it is not known yet."""
+    try:
+        if not filling.holds(step.when):
+            return f"{number}. left out: {step.name} ({step.when} is not so here)"
+        if not filling.actions(number, step):
+            return f"{number}. left out: {step.name} ({step.each} is empty here)"
+    except NotYet:
+        pass
+    return ""
 
 
 def problems(plan: Plan) -> list[str]:
@@ -80,15 +95,11 @@ def comment(text: str, indent: str = "# ") -> list[str]:
 def _step(plan: Plan, filling: Filling, number: int, step: Step, seen: set[str]) -> Iterator[str]:
     yield from comment(f"{number}. {show.mark(step).strip()} {_words(filling, step.name)}".replace(".  ", ". "))
     try:
-        if not filling.holds(step.when):
-            yield from comment(f"left out: {step.when} is not so here", "#    ")
-            return
+        filling.holds(step.when)
         actions = filling.actions(number, step)
     except NotYet as error:
         yield from comment(f"{error}: only then is it known whether this is for {plan.host}", "#    ")
         actions = [Action(str(number), step)]
-    if not actions:
-        yield from comment(f"left out: {step.each} is empty here", "#    ")
     if step.note:
         yield from comment(_words(filling, step.note), "#    ")
     late = sorted({name for name in step.uses() if filling.is_late(name)})
