@@ -39,7 +39,7 @@ def reports(wanted, hosts, checks, run_id):
             yield host_report(host, swappiness(), finding("critical", playbook="hidden-readonly"),
                               finding(check="smart", item="ZA::1\\x1b[31m"))
 
-asking._reports = reports
+asking.host_reports = reports
 """
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 INSTALLED = any(entry.value == "smoketests.plugin" for entry in metadata.entry_points(group="pytest11"))
