@@ -19,10 +19,10 @@ PATIENCE_S = 60.0
 
 
 class Desk:
-    """folder holds the playbooks, the store, and what the playbooks write."""
+    """folder holds the playbooks, the store, and what the playbooks write. host: of the inventory that access names."""
 
-    def __init__(self, folder: pathlib.Path, access: Sequence[str] = ()) -> None:
-        self.folder, self.access = folder, list(access)
+    def __init__(self, folder: pathlib.Path, access: Sequence[str] = (), host: str = "") -> None:
+        self.folder, self.access, self.host = folder, list(access), host
         self.store = folder / "store"
         self.books = folder / "books"
         self.books.mkdir(exist_ok=True)
@@ -36,7 +36,8 @@ class Desk:
         own = ["--playbooks", str(self.books)] if words[0] in ("plan", "run", "show", "list") else []
         store = ["--store", str(self.store)] if words[0] not in ("show", "list") else []
         access = self.access if words[0] in ("plan", "run", "resume", "undo") else []
-        return [*SMOKE, *words, *own, *store, *access]
+        host = ["--host", self.host] if self.host and words[0] in ("plan", "run") else []
+        return [*SMOKE, *words, *own, *store, *access, *host]
 
     def smoke(self, *words: str, answers: str = "") -> subprocess.CompletedProcess[str]:
         """answers: each letter is a line; words with blanks between are a line each."""
@@ -47,11 +48,29 @@ class Desk:
         )  # fmt: skip
 
     def begin(self, *words: str) -> subprocess.Popen[str]:
-        """A run whose answers are typed one by one."""
-        return subprocess.Popen(
-            self.words(*words), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env=environment(),
-        )  # fmt: skip
+        """A run whose answers are typed one by one; what it prints is in `printed`."""
+        with (self.folder / "screen").open("w") as screen:
+            return subprocess.Popen(
+                self.words(*words), stdin=subprocess.PIPE, stdout=screen, stderr=subprocess.STDOUT, text=True,
+                env=environment(),
+            )  # fmt: skip
+
+    @property
+    def printed(self) -> str:
+        """What the last `begin` printed so far."""
+        return self.file("screen")
+
+    def type_in(self, process: subprocess.Popen[str], *answers: str) -> None:
+        """Answers, a line each."""
+        assert process.stdin
+        process.stdin.write("".join(f"{line}\n" for line in answers))
+        process.stdin.flush()
+
+    def end(self, process: subprocess.Popen[str], *answers: str) -> tuple[int, str]:
+        """Type the rest of the answers; its exit code and all that it printed."""
+        self.type_in(process, *answers)
+        process.communicate(timeout=PATIENCE_S)
+        return process.returncode, self.printed
 
     @property
     def run_id(self) -> str:
@@ -59,8 +78,11 @@ class Desk:
         return sorted((self.store / "playbooks").glob("*.jsonl"))[-1].stem
 
     def events(self) -> list[dict[str, Any]]:
+        """Those of the last run; none before the first."""
+        if not list((self.store / "playbooks").glob("*.jsonl")):
+            return []
         path = self.store / "playbooks" / f"{self.run_id}.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()]
+        return [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
 
     def told(self, *names: str) -> list[str]:
         """`event step` of the last run, of these events or of all that belong to a step."""
@@ -91,12 +113,5 @@ def until(what: str, happened: Callable[[], Any]) -> Any:
 def kill(process: subprocess.Popen[str], how: int = signal.SIGKILL) -> None:
     process.send_signal(how)
     process.wait(PATIENCE_S)
-    for pipe in (process.stdin, process.stdout):
-        if pipe:
-            pipe.close()
-
-
-def end(process: subprocess.Popen[str], answers: str = "") -> tuple[int, str]:
-    """Type the rest of the answers; its exit code and all that it printed."""
-    out, _none = process.communicate("".join(f"{line}\n" for line in answers), timeout=PATIENCE_S)
-    return process.returncode, out
+    if process.stdin:
+        process.stdin.close()

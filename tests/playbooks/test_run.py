@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from tests.playbooks.desk import Desk, end, kill, until
+from tests.playbooks.desk import Desk, kill, until
 
 THREE = """
 - name: Write the first file
@@ -225,20 +225,9 @@ def slow(desk: Desk, more: str = "") -> None:
 def run_to_the_middle(desk: Desk) -> subprocess.Popen[str]:
     """A run in the middle of the step that takes long."""
     process = desk.begin("run", "book")
-    assert process.stdin
-    process.stdin.write("y\n")
-    process.stdin.flush()
+    desk.type_in(process, "y")
     until("the command begins", lambda: desk.file("begun"))
     return process
-
-
-def heard(process: subprocess.Popen[str], words: str) -> None:
-    """Read what it prints up to these words."""
-    assert process.stdout
-    for line in process.stdout:
-        if words in line:
-            return
-    raise AssertionError(f"it ended without {words!r}")
 
 
 def test_after_kill_9_a_step_that_still_runs_is_waited_for_and_not_repeated(desk: Desk) -> None:
@@ -247,9 +236,9 @@ def test_after_kill_9_a_step_that_still_runs_is_waited_for_and_not_repeated(desk
     kill(process)
 
     resumed = desk.begin("resume", desk.run_id)
-    heard(resumed, "it still runs there")
+    until("it is seen to run still", lambda: "it still runs there" in desk.printed)
     (desk.folder / "go").touch()
-    code, out = end(resumed, "y")
+    code, out = desk.end(resumed, "y")
 
     assert code == 0, out
     assert desk.file("begun") == "x" and desk.file("log") == "ended\n"
@@ -278,7 +267,7 @@ def test_ctrl_c_lets_a_command_end_and_stops_then(desk: Desk) -> None:
     process = run_to_the_middle(desk)
     process.send_signal(signal.SIGINT)
     (desk.folder / "go").touch()
-    code, out = end(process)
+    code, out = desk.end(process)
 
     assert code == 1 and "let to its end" in out
     assert desk.told("started", "ended") == ["started 1", "ended 1"]
@@ -290,9 +279,9 @@ def test_ctrl_c_twice_leaves_the_command_behind_and_says_so(desk: Desk) -> None:
     slow(desk)
     process = run_to_the_middle(desk)
     process.send_signal(signal.SIGINT)
-    heard(process, "let to its end")
+    until("the first is heard", lambda: "let to its end" in desk.printed)
     process.send_signal(signal.SIGINT)
-    code, _out = end(process)
+    code, _out = desk.end(process)
     (desk.folder / "go").touch()
 
     assert code == 1 and desk.told("started", "ended") == ["started 1"]
@@ -313,7 +302,7 @@ def test_two_operators_at_once_are_told_of_each_other(desk: Desk) -> None:
     assert "another maintenance is open" in second.stderr and f"pid {first.pid}" in second.stderr
     assert "until" in second.stderr
     assert same.returncode == 2 and f"pid {first.pid}" in same.stderr
-    assert end(first, "y")[0] == 0
+    assert desk.end(first, "y")[0] == 0
     assert desk.smoke("run", "other", answers="y").returncode == 0, "afterwards it is free"
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import pathlib
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +14,7 @@ from smoketests import bundle, fanout, hearing
 from smoketests.bundle import Bundle, BundleError
 from smoketests.fanout import HostReport, Options
 from tests.real.far_agents import stand_in
+from tests.real.people import let_all_in, people
 from tests.real.sshd import FOLDER, Sshd, sshd
 
 pytestmark = pytest.mark.root
@@ -232,41 +231,10 @@ def test_bundles_that_nobody_used_for_a_day_are_forgotten(server: Sshd) -> None:
     )
 
 
-@pytest.fixture(scope="module")
-def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[pathlib.Path, str]]:
-    """Files of a host with three users: smoke has sudo with the password "s3cret", free without, other not at all."""
-    folder = tmp_path_factory.mktemp("people")
-    home = pathlib.Path(tempfile.mkdtemp(dir="/var/tmp"))
-    home.chmod(0o755)
-    if not shutil.which("sudo"):
-        pytest.skip("needs sudo (package sudo)")
-    password = subprocess.run(["openssl", "passwd", "-6", "s3cret"], check=True, capture_output=True, text=True).stdout
-    users = {"smoke": 4242, "free": 4243, "other": 4244}
-    passwd, shadow = pathlib.Path("/etc/passwd").read_text(), pathlib.Path("/etc/shadow").read_text()
-    for name, number in users.items():
-        passwd += f"{name}:x:{number}:{number}::{home / name}:/bin/sh\n"
-        shadow += f"{name}:{password.strip()}:19000:0:99999:7:::\n"
-        (home / name).mkdir(mode=0o700)
-        shutil.chown(home / name, number, number)
-    texts = {
-        "passwd": passwd,
-        "shadow": shadow,
-        "sudoers": "Defaults secure_path=/usr/bin:/bin\nsmoke ALL=(ALL) ALL\nfree ALL=(ALL) NOPASSWD: ALL\n",
-    }
-    for name, text in texts.items():
-        (folder / name).write_text(text)
-        (folder / name).chmod(0o440)
-    (folder / "passwd").chmod(0o644)
-    yield {folder / name: f"/etc/{name}" for name in texts}
-    shutil.rmtree(home)
-
-
-def let_all_in(folder: pathlib.Path) -> None:
-    """sshd reads a user's authorized keys as that user."""
-    temporary = pathlib.Path(tempfile.gettempdir())
-    for parent in (folder, *folder.parents):
-        if temporary in parent.parents:
-            parent.chmod(0o755)
+@pytest.fixture(scope="module", name="people")
+def the_people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[pathlib.Path, str]]:
+    with people(tmp_path_factory.mktemp("people")) as files:
+        yield files
 
 
 @pytest.fixture(scope="module")
