@@ -87,7 +87,8 @@ class DiskHost:
 
 def at_rest(host: DiskHost) -> dict[str, str]:
     """The state once the kernel has written all that a mount leaves it to write: it commits every 5 s."""
-    before, now = {}, host.state()
+    before: dict[str, str] = {}
+    now = host.state()
     while now != before:
         time.sleep(7)
         before, now = now, host.state()
