@@ -21,8 +21,10 @@ PATIENCE_S = 60.0
 class Desk:
     """folder holds the playbooks, the store, and what the playbooks write. host: of the inventory that access names."""
 
-    def __init__(self, folder: pathlib.Path, access: Sequence[str] = (), host: str = "") -> None:
-        self.folder, self.access, self.host = folder, list(access), host
+    def __init__(
+        self, folder: pathlib.Path, access: Sequence[str] = (), host: str = "", patience_s: float = PATIENCE_S
+    ) -> None:
+        self.folder, self.access, self.host, self.patience_s = folder, list(access), host, patience_s
         self.store = folder / "store"
         self.books = folder / "books"
         self.books.mkdir(exist_ok=True)
@@ -44,7 +46,7 @@ class Desk:
         lines = answers.split() if " " in answers or len(answers) > 12 else list(answers)
         return subprocess.run(
             self.words(*words), input="".join(f"{line}\n" for line in lines), capture_output=True, text=True,
-            timeout=PATIENCE_S, check=False, env=environment(),
+            timeout=self.patience_s, check=False, env=environment(),
         )  # fmt: skip
 
     def begin(self, *words: str) -> subprocess.Popen[str]:
@@ -69,7 +71,7 @@ class Desk:
     def end(self, process: subprocess.Popen[str], *answers: str) -> tuple[int, str]:
         """Type the rest of the answers; its exit code and all that it printed."""
         self.type_in(process, *answers)
-        process.communicate(timeout=PATIENCE_S)
+        process.communicate(timeout=self.patience_s)
         return process.returncode, self.printed
 
     @property
