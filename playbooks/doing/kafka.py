@@ -9,13 +9,18 @@ from inventory.model import Cluster
 from playbooks import kafka_acts
 from playbooks.filling import Action
 from playbooks.kafka_acts import ActFailed, CannotMove, CannotRead, Wanted
+from playbooks.person import Stopped
 from playbooks.session import Failed, NotKnown, Session
 
 
 def do(session: Session, action: Action) -> None:
-    """Nothing to do is done."""
-    cluster = _cluster(session)
-    wanted = _wanted(session, action, action.step.act, cluster)
+    """Nothing to do is done. Where Kafka cannot be asked, a person may go on without it."""
+    try:
+        cluster = _cluster(session)
+        wanted = _wanted(session, action, action.step.act, cluster)
+    except NotKnown as error:
+        _go_on_without(session, action, error)
+        return
     for row in wanted.words:
         session.show("   " + printable(row))
     if wanted.empty:
@@ -28,6 +33,18 @@ def do(session: Session, action: Action) -> None:
     session.note("started", action, act=action.step.act, before=wanted.before)
     _carry_out(session, action, wanted, cluster)
     session.note("ended", action)
+
+
+def _go_on_without(session: Session, action: Action, error: NotKnown) -> None:
+    """NotKnown again unless the person skips the step."""
+    session.show(f"   {error}")
+    if session.yes:
+        raise error
+    try:
+        session.person.choose("   Go on without it?", {"s": "skip it"})
+    except Stopped:
+        raise error from None
+    session.note("skipped", action, why=printable(str(error)))
 
 
 def undo(session: Session, action: Action) -> None:

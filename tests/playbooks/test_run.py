@@ -408,3 +408,16 @@ def test_each_of_a_list_is_a_step_of_its_own(desk: Desk, tmp_path: pathlib.Path)
 
     assert answer.returncode == 0, answer.stderr
     assert json.loads(desk.smoke("plan", "book", "-f", "json").stdout)["facts"]["machine"]["kind"] == "machine"
+
+
+def test_where_kafka_cannot_be_asked_a_person_goes_on_without_it_or_not(desk: Desk) -> None:
+    desk.write("""
+    - {name: Leaders go, kafka: move-leaders-away}
+    - {name: Write it, run: [touch, FOLDER/end]}
+    """)
+
+    stopped = desk.smoke("run", "book", answers="q")
+    skipped = desk.smoke("resume", desk.run_id, answers="sy")
+
+    assert stopped.returncode == 3 and "servers that the inventory names" in stopped.stderr
+    assert skipped.returncode == 0 and (desk.folder / "end").exists()
