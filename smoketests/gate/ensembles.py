@@ -38,12 +38,19 @@ def in_step(members: Sequence[Member], most_behind: int) -> list[Member]:
     ]
 
 
-def unsynced(members: Sequence[Member], seen_in_step: int) -> int:
-    """How many of those that seem in step are not, by the leader's own count."""
+def left_in_step(members: Sequence[Member], leaving: Sequence[Member], most_behind: int) -> int:
+    """How many voters in step are left for sure: by what each says, and by the leader's own count, where it tells.
+
+    Voters that the inventory does not name are known from the leader's count alone.
+    """
+    staying = len([member for member in in_step(members, most_behind) if member not in leaving])
     leader = next((member for member in members if member.mode == "leader"), None)
     if leader is None or leader.synced_followers is None:
-        return 0
-    return max(seen_in_step - leader.synced_followers - 1, 0)
+        return staying
+    named = len([member for member in members if member.mode != "observer"])
+    unnamed = max(voter_count(members) - named, 0)
+    going = len([member for member in leaving if member.mode in VOTING])
+    return max(min(staying + unnamed, leader.synced_followers + 1 - going), 0)
 
 
 def silent(members: Iterable[Member]) -> list[str]:

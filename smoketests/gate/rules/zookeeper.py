@@ -99,9 +99,7 @@ def _as_it_is(view: ClusterView) -> list[Verdict]:
 
 
 def _left(members: Sequence[Member], leaving: Sequence[Member], limits: Mapping[str, Any]) -> int:
-    good = ensembles.in_step(members, limits["behind_transactions"])
-    stay = [member for member in good if member not in leaving]
-    return max(len(stay) - ensembles.unsynced(members, len(good)), 0)
+    return ensembles.left_in_step(members, leaving, limits["behind_transactions"])
 
 
 def _without(members: Sequence[Member], leaving: Sequence[Member], limits: Mapping[str, Any]) -> list[Verdict]:

@@ -177,6 +177,12 @@ QUORUMS = [
         member(1), member(2, "leader", synced_followers=1), Member("zk-a03:2181", REFUSED, "nothing listens"))),
     no_go("one that stays is not in step", "zookeeper", leaving="zk-a01",
           zookeeper_says=ensemble(member(1), member(2, "leader", synced_followers=1), member(3, zxid=0x100000001))),
+    go("the inventory names two of the three servers", "zookeeper", leaving="zk-a01",
+       zookeeper_says=ensemble(member(1), member(2, "leader"))),
+    no_go("the inventory names two of the three servers, and the third is down", "zookeeper", leaving="zk-a01",
+          zookeeper_says=ensemble(member(1), member(2, "leader", synced_followers=1))),
+    go("the server that leaves is the one that is down", "zookeeper", leaving="zk-a03", zookeeper_says=ensemble(
+        member(1), member(2, "leader", synced_followers=1), Member("zk-a03:2181", REFUSED, "nothing listens"))),
     no_go("two of three leave", "zookeeper", leaving="zk-a01 zk-a02"),
     no_go("a broker leaves while the ensemble can lose none", "zookeeper", zookeeper_says=ensemble(
         member(1), member(2, "leader", synced_followers=1), Member("zk-a03:2181", REFUSED, "nothing listens"))),
