@@ -27,7 +27,12 @@ with_own = click.option(
     help=f"Also playbooks of this folder, before ours (or ${VARIABLE}). Can be given again.",
 )  # fmt: skip
 with_store = click.option(
-    "--store", default="results", show_default=True, metavar="DIR", help="Where plans and runs are kept."
+    "--store",
+    default="results",
+    show_default=True,
+    metavar="DIR",
+    envvar="SMOKE_STORE",
+    help="Where plans, runs and locks are kept, the same for all people.",
 )
 ACCESS = (
     click.option("--inventory", "-i", "inventories", multiple=True, metavar="FILE",

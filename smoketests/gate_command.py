@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 CANNOT = 3
 STORE = "results"
 
+store_option = click.option(
+    "--store",
+    default=STORE,
+    show_default=True,
+    metavar="DIR",
+    envvar="SMOKE_STORE",
+    show_envvar=True,
+    help="Where decisions and locks are kept, the same for all people.",
+)
+
 ASKED = (
     click.option("--inventory", "-i", "inventories", multiple=True, metavar="FILE",
                  help="Who belongs together, and how hosts are reached. Can be given again."),
@@ -42,7 +52,7 @@ ASKED = (
     click.option("--hold", is_flag=True, help="With GO, take the cluster's maintenance lock for --duration."),
     click.option("--lock", "lock_id", default="", metavar="ID", help="The maintenance lock that you hold already."),
     click.option("--format", "-f", "format_name", type=click.Choice(["table", "json", "junit"]), default="table"),
-    click.option("--store", default=STORE, show_default=True, metavar="DIR", help="Where all of this is kept."),
+    store_option,
     click.option("--deadline", type=click.FloatRange(1, 3600), default=60, show_default=True, metavar="SECONDS",
                  help="For one look at a host."),
     click.option("--jobs", "-j", type=click.IntRange(1, 1000), default=64, show_default=True, metavar="N",
@@ -89,7 +99,7 @@ def gate(context: click.Context, /, **options: Any) -> None:
 
 
 @gate.command()
-@click.option("--store", default=STORE, show_default=True, metavar="DIR")
+@store_option
 def locks(store: str) -> None:
     """Show which maintenances are open."""
     import time
@@ -103,7 +113,7 @@ def locks(store: str) -> None:
 
 @gate.command()
 @click.argument("lock_id", metavar="ID")
-@click.option("--store", default=STORE, show_default=True, metavar="DIR")
+@store_option
 def release(lock_id: str, store: str) -> None:
     """Give a maintenance lock back; `smoke gate locks` shows their ids."""
     from smoketests.gate import lock as of

@@ -166,6 +166,15 @@ def test_locks_are_shown_and_released(
     assert [one.cluster for one in lock.held(str(tmp_path))] == ["prod-b"]
 
 
+def test_all_people_may_share_one_store_by_the_environment(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    ours = lock.take(str(tmp_path), ["kafka-a01"], "prod-a", "ann@bastion (pid 1)", "reboot", 60)
+    monkeypatch.setenv("SMOKE_STORE", str(tmp_path))
+
+    assert ours.id in smoke(capsys, monkeypatch, "gate", "locks")[1]
+
+
 def test_the_rules_are_listed_and_explained(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
