@@ -14,7 +14,7 @@ from inventory.model import Host
 from smoketests.cluster.view import NO_ITEM, CannotTell, ClusterFinding, ClusterView, NotAsked, verdict_of
 
 # What lies in this folder and asks nothing.
-SUPPORT = ("__init__", "view", "statistics", "fates", "leading", "log_dirs")
+SUPPORT = ("__init__", "view", "statistics", "fates", "causes", "leading", "log_dirs")
 PREFIX = "cluster_"
 
 

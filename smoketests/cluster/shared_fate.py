@@ -17,15 +17,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.status import combine, unknown, warning
-from smoketests.cluster import fates
+from smoketests.cluster import causes, fates
 from smoketests.cluster.fates import DISK_KIND, HOST_KINDS, Part
 from smoketests.cluster.statistics import by_chance
 from smoketests.cluster.view import NO_REPORT, ClusterFinding, ClusterView, some
 
 LIMITS = {"together_warning": 3, "chance_percent": 10.0, "times_elsewhere": 2.0}
-READS = {"smart": fates.Drive}
+READS = {"smart": fates.Drive, "mounts": causes.Mount, "kafka_log": causes.BrokerLog}
 # of these only the verdicts matter
-ALSO_ASKS = tuple(check for checks in HOST_KINDS.values() for check in checks)
+ALSO_ASKS = (*(check for checks in HOST_KINDS.values() for check in checks), *causes.OF_MOUNTS, *causes.OF_DISKS)
 
 
 def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFinding]:
@@ -43,7 +43,7 @@ def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFindi
     if findings:
         said = f"{len(findings)} groups of problems share a part"
     facts = {"hosts": len(hosts), "disks": len(drives), "groups": len(findings)}
-    return [*findings, ClusterFinding("all", combine(verdicts, said), facts)]
+    return [*findings, *causes.judge(view), ClusterFinding("all", combine(verdicts, said), facts)]
 
 
 def _host_kinds(hosts: Mapping[str, fates.HostFate]) -> list[tuple[str, frozenset[str], frozenset[str], list[Part]]]:

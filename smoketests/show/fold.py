@@ -2,7 +2,8 @@
 
 Findings fold when status, check, playbook and sentence are the same to the letter, once each host's own name and each
 finding's own item are taken out of it; and then only hosts of which the very same items are concerned share a row.
-What several questions about a cluster could not tell for one and the same reason is one row as well.
+What several questions about a cluster could not tell for one and the same reason is one row as well. Findings that the
+check shared_fate puts down to one cause stand behind its row, which names them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ DIGITS = re.compile(r"([0-9]+)")
 # stand for the finding's own item and host; no printable text has them
 ITEM, HOST = "\x00", "\x01"
 NO_ITEM = "-"
+CAUSES = "shared_fate"
 # of one host: a machine that reports thousands of problems must not hide the others
 MOST_ROWS_OF_A_HOST = 20
 # of `/kafka/d[1-12],/mnt/x`: this many groups are named
@@ -113,10 +115,30 @@ def _spans(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 def fold(findings: Iterable[Finding], previous_at: str = "") -> list[Row]:
     """Rows, worst first. previous_at: findings first seen after that moment count as new."""
     alike: dict[tuple[str, ...], dict[str, list[Finding]]] = {}
-    for finding in findings:
+    for finding in _without_effects(list(findings)):
         alike.setdefault(_key(finding), {}).setdefault(_who(finding), []).append(finding)
     rows = [row for key, hosts in alike.items() for row in _rows(key, hosts, previous_at)]
     return _capped(sorted(rows, key=_order))
+
+
+def _without_effects(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Without those that the row of their cause names; a cause hides nothing that is worse than itself."""
+    causes = {
+        (finding["host"], *map(str, pair)): BY_SEVERITY.index(finding["status"])
+        for finding in findings
+        if finding["check"] == CAUSES and finding["host"]
+        for pair in _pairs(finding.get("facts"))
+    }
+    for finding in findings:
+        who = finding["host"], finding["check"], finding["item"]
+        if finding["check"] == CAUSES or causes.get(who, -1) < BY_SEVERITY.index(finding["status"]):
+            yield finding
+
+
+def _pairs(facts: Any) -> list[Sequence[Any]]:
+    """facts.seen_by, the check and item of each effect; a host's words may have any shape."""
+    given = facts.get("seen_by") if isinstance(facts, Mapping) else None
+    return [pair for pair in given if isinstance(pair, list) and len(pair) == 2] if isinstance(given, list) else []
 
 
 def _order(row: Row) -> tuple[Any, ...]:
