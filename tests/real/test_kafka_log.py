@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pathlib
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from agent import report
 from agent.expected import Expected, ExpectedMount
 from agent.host import Process
 from agent.live import LiveHost
@@ -18,12 +21,17 @@ from agent.sources import kafka_log_lines as lines
 from agent.sources import kafka_settings
 from agent.state import State
 from agent.status import Finding
+from inventory.model import Cluster
+from smoketests import readers
+from smoketests.cluster import judge_all
+from smoketests.show.fold import fold
 from tests.machine import run_checks
 from tests.real import kafka_servers
 from tests.real.filesystems import Mounted, command, loop_ext4, need
 from tests.real.kafka_servers import Kafka
 from tests.real.namespace import wait_for
 from tests.real.zookeeper import ZooKeeper, free_port
+from tests.smoketests.cluster.views import answered, host
 
 pytestmark = pytest.mark.slow
 
@@ -57,6 +65,15 @@ class Agent:
             host.close()
         assert not [one for one in findings if "the check failed" in one.verdict.reason], findings
         return findings
+
+    def records(self, *checks: str) -> list[dict[str, Any]]:
+        """The findings as a controller hears them."""
+        host = Machine(self._server, self._expected, self._state)
+        try:
+            run = report.about(host, "run")
+            return [json.loads(report.line(run, finding)) for finding in self(*checks)]
+        finally:
+            host.close()
 
     def until(self, *kinds: str) -> Finding:
         """Run until it has told all of these; its last finding of kafka_log."""
@@ -134,6 +151,23 @@ def assert_defaults(server: Kafka) -> None:
         assert name in given or f"\t{name} = {default}\n" in written, name
 
 
+def assert_one_cause(server: Kafka, rows: list[dict[str, Any]], mount: Mounted, log_dir: str) -> None:
+    """The broker's log, the mount and Kafka itself tell of one failure: one row of the table names them."""
+    machine = replace(host(1), address="127.0.0.1")
+    cluster = Cluster("prod-a", (machine,), (), (server.address,))
+    asked = readers.look(cluster, {})
+    seen = replace(asked, reports={machine.name: answered(*({**row, "host": machine.name} for row in rows))})
+    records = judge_all(seen, ["partitions", "shared_fate"])
+    (row,) = (row for row in fold([*seen.reports[machine.name].report.findings, *records])
+              if row.status == "critical" and row.hosts == (machine.name,))  # fmt: skip
+
+    assert (row.check, row.items) == ("shared_fate", (mount.path,))
+    assert f"one cause, seen by mounts, kafka_log, partitions: {mount.path} on {mount.device}" in row.sentence
+    (record,) = (record for record in records if record["check"] == "shared_fate" and record["host"])
+    assert ["partitions", f"broker 1 {log_dir}"] in record["facts"]["seen_by"]
+    assert record["facts"]["offline_replicas"] == 4
+
+
 @pytest.mark.root
 def test_a_log_dir_that_fails_is_seen_by_the_broker_and_by_mounts_and_a_restart_without_it_clears_it(
     tmp_path: pathlib.Path, client: Callable[[list[Kafka]], Any]
@@ -158,8 +192,11 @@ def test_a_log_dir_that_fails_is_seen_by_the_broker_and_by_mounts_and_a_restart_
             assert (finding.status, finding.verdict.playbook) == ("critical", "replace-jbod-disk")
             assert finding.facts["about"][finding.facts["kinds"].index(lines.LOG_DIR)] == dirs[1]
             assert "Input/output error" in finding.verdict.reason
-            found = {(one.check, one.item): one.status for one in agent("kafka_log", "mounts")}
-            assert found["kafka_log", "broker"] == found["mounts", bad.path] == "critical"
+            rows = agent.records("kafka_log", "mounts")
+            assert {row["item"]: row["status"] for row in rows if row["status"] == "critical"} == {
+                "broker": "critical", bad.path: "critical",
+            }  # fmt: skip
+            assert_one_cause(server, rows, bad, dirs[1])
 
         text = server.config.read_text().replace(",".join(dirs), dirs[0])
         server.config.write_text(text)
