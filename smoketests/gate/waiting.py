@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from agent.formats.text import printable
 from smoketests.gate.decision import GO, Decision
 
 
@@ -48,7 +49,7 @@ def _tell(decision: Decision, streak: int, patience: Patience, told: str, say: C
     now = decision.missing
     if now != told or streak in (1, patience.readings):
         count = f"{streak} of {patience.readings}: " if decision.answer == GO else ""
-        say(f"{decision.at} {count}{decision.answer}" + (f": {now}" if now else ""))
+        say(printable(f"{decision.at} {count}{decision.answer}" + (f": {now}" if now else "")))
     return now
 
 
