@@ -6,14 +6,17 @@ import contextlib
 import json
 import pathlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.real import kafka_cluster
+from tests.real.filesystems import command
 from tests.real.kafka_cluster import CONTROLLERS, IDS, KafkaCluster
-from tests.real.machines import Site, site
+from tests.real.machines import Machine, Site, site
 
 BROKERS = ("kafka-a01", "kafka-a02", "kafka-a03")
 QUORUM = ("zk-a01", "zk-a02", "zk-a03")
+# A loop device tells no serial number; the inventory does.
+SERIAL = "OLDLOOP1"
 # What a test cannot have, or shares with all other tests of this machine.
 NOT_HERE = dict.fromkeys(
     ("smart", "raid", "disk_latency", "disk_errors", "disk_usage", "memory_errors", "nic_link", "nic_resets", "power",
@@ -25,8 +28,8 @@ NOT_HERE = dict.fromkeys(
 class GateSite:
     """kafka-a01 … 03 with brokers 1 to 3; zk-a01 … 03 with the ensemble, or with the controllers 11 to 13."""
 
-    def __init__(self, hosts: Site, kafka: KafkaCluster, mounts: Mapping[str, str]) -> None:
-        self.hosts, self.kafka, self._mounts = hosts, kafka, mounts
+    def __init__(self, hosts: Site, kafka: KafkaCluster, disk: Disk | None = None) -> None:
+        self.hosts, self.kafka, self.disk = hosts, kafka, disk
         self.store = hosts.folder / "results"
         self.inventory = self.write("site.yaml")
 
@@ -39,10 +42,11 @@ class GateSite:
         servers = [f"{server}/kafka" for server in self.kafka.ensemble.servers] if self.kafka.ensemble else []
         own = {"kafka": self.kafka.servers, **({"zookeeper": servers} if servers else {}), **cluster}
         hosts: dict[str, dict[str, Any]] = {
-            host: {"roles": ["broker"], "layout": "jbod", "broker_id": number, "skip": dict(NOT_HERE),
-                   "mounts": [self._mounts[host]] if host in self._mounts else []}
+            host: {"roles": ["broker"], "layout": "jbod", "broker_id": number, "skip": dict(NOT_HERE)}
             for host, number in zip(BROKERS, IDS)
-        }  # fmt: skip
+        }
+        if self.disk:
+            hosts[BROKERS[1]].update(mounts=[str(self.disk.path)], disks=[SERIAL])
         for host, node in zip(QUORUM, CONTROLLERS):
             hosts[host] = {"roles": ["zookeeper"], "skip": dict(NOT_HERE)}
             if self.kraft:
@@ -80,17 +84,39 @@ class Decided:
         return f"{self.answer} (exit {self.exit_code}): {self.bad} {self.said}"
 
 
+class Disk(NamedTuple):
+    """A data mount of broker 2 on kafka-a02, the second of its log dirs."""
+
+    path: pathlib.Path
+
+    @property
+    def log_dir(self) -> pathlib.Path:
+        return self.path / "kafka"
+
+    def put(self, machine: Machine, device: str) -> None:
+        """A new, empty file system on this device, mounted there as the machine sees it, and a folder for Kafka."""
+        command("mkfs.ext4", "-q", "-F", device)
+        command("tune2fs", "-e", "remount-ro", device)
+        self.path.mkdir(exist_ok=True)
+        machine.run("mount", device, str(self.path))
+        machine.run("mkdir", str(self.log_dir))
+
+    def take(self, machine: Machine) -> None:
+        machine.run("umount", str(self.path))
+
+
 @contextlib.contextmanager
-def gate_site(
-    folder: pathlib.Path, mode: str, log_dirs: Mapping[int, list[pathlib.Path]] | None = None,
-    mounts: Mapping[str, str] | None = None,
-) -> Iterator[GateSite]:  # fmt: skip
-    """mode: zookeeper or kraft. mounts: the data mount that the inventory names of a host."""
+def gate_site(folder: pathlib.Path, mode: str, device: str = "") -> Iterator[GateSite]:
+    """mode: zookeeper or kraft. device: for the disk of broker 2, if it has one."""
     begin = {"zookeeper": kafka_cluster.with_zookeeper, "kraft": kafka_cluster.with_kraft}[mode]
     with site(folder, [*BROKERS, *QUORUM]) as hosts:
         brokers = [hosts.machines[name].place for name in BROKERS]
         quorum = [hosts.machines[name].place for name in QUORUM]
+        disk = Disk(folder / "disk2")
+        if device:
+            disk.put(hosts.machines[BROKERS[1]], device)
+        log_dirs = {IDS[1]: [folder / "broker2" / "logs", disk.log_dir]} if device else {}
         with begin(folder, brokers, quorum, log_dirs) as kafka:
             kafka.create("orders", (1, 2, 3), (2, 3, 1), (3, 1, 2), min_insync_replicas=2)
             kafka.settle()
-            yield GateSite(hosts, kafka, mounts or {})
+            yield GateSite(hosts, kafka, disk if device else None)

@@ -89,13 +89,15 @@ class KafkaCluster:
             client.delete_topics([topic], timeout_ms=30_000)
         self.until(f"no topic {topic}", lambda facts: topic not in {row.topic for row in facts.partitions or ()})
 
-    def produce(self, topic: str, kib: int) -> None:
-        """Write so much into its first partition, acknowledged by all replicas in sync."""
+    def produce(self, topic: str, kib: int, partitions: Sequence[int] = (0,)) -> None:
+        """Write so much into each of these partitions, acknowledged by all replicas in sync."""
         from kafka import KafkaProducer
 
         producer = KafkaProducer(bootstrap_servers=self.servers, acks="all", bootstrap_timeout_ms=20_000)
         try:
-            sent = [producer.send(topic, b"x" * (64 << 10), partition=0) for _ in range(kib // 64)]
+            sent = [
+                producer.send(topic, b"x" * (64 << 10), partition=one) for _ in range(kib // 64) for one in partitions
+            ]
             for future in sent:
                 future.get(60)
         finally:

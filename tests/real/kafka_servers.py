@@ -27,6 +27,7 @@ log4j.appender.file.File=${kafka.logs.dir}/server.log
 log4j.appender.file.layout=org.apache.log4j.PatternLayout
 log4j.appender.file.layout.ConversionPattern=[%d] %p %m (%c)%n
 """
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 SMALL = {
     "offsets.topic.replication.factor": 1,
     "offsets.topic.num.partitions": 1,
@@ -89,6 +90,11 @@ class Kafka:
             command = [*self._enter, *_java(self.folder, "kafka.Kafka", str(self.config))]
             self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder)
 
+    def format(self) -> subprocess.Popen[bytes]:
+        """Begin to format its log dirs; those that are formatted already stay as they are."""
+        words = ("kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", CLUSTER_ID, "-c", str(self.config))
+        return subprocess.Popen([*self._enter, *_java(self.folder, *words)], stdout=subprocess.DEVNULL)
+
     def wait(self) -> None:
         wait_for("Kafka's answer", self._answers, 120.0)
 
@@ -139,10 +145,6 @@ def with_kraft(folder: pathlib.Path, protocol: str = "PLAINTEXT", **settings: ob
 
 
 def format_logs(servers: Sequence[Kafka]) -> None:
-    """Write the cluster's id into the log dirs of KRaft servers that have none yet."""
-    words = ("kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c")
-    running = [
-        subprocess.Popen(_java(server.folder, *words, str(server.config)), stdout=subprocess.DEVNULL)
-        for server in servers
-    ]
+    """Write the cluster's id into those log dirs of KRaft servers that have none yet."""
+    running = [server.format() for server in servers]
     assert [process.wait(120) for process in running] == [0] * len(servers)
