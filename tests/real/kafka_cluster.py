@@ -64,6 +64,17 @@ class KafkaCluster:
 
         return wait_for(what, look, seconds)
 
+    def kill(self, number: int) -> None:
+        """As by a power cut, until it is missed: while its session lives, it cannot be started again."""
+        self.brokers[number].stop()
+        self.until(
+            f"broker {number} missed",
+            lambda facts: (
+                all(number not in row.isr for row in facts.partitions or ())
+                and number not in {row.id for row in facts.brokers if not row.fenced}
+            ),
+        )
+
     def settle(self) -> None:
         """Wait until all brokers are there and every partition is led and fully replicated."""
         self.until("a whole cluster", lambda facts: is_whole(facts, len(self.brokers)))

@@ -12,7 +12,7 @@ from tests.real.filesystems import loop_device, need
 from tests.real.gate_site import SERIAL, GateSite, gate_site
 from tests.real.kafka_servers import format_logs
 
-pytestmark = [pytest.mark.slow, pytest.mark.root]
+pytestmark = [pytest.mark.slow, pytest.mark.root, pytest.mark.timeout(900)]
 ALL = (0, 1, 2)
 # a loop device has no serial number, so nobody can tell which mount is on the disk that is named
 BEFORE = ("--disk", SERIAL, "--accept", "disk_room", "--because", "the other log dir has room")
@@ -80,7 +80,7 @@ def _behind_its_replacement(site: GateSite, new: str) -> None:
     kafka, machine = site.kafka, site.hosts.machines["kafka-a02"]
     assert site.disk
     kafka.throttle("orders", 1)
-    kafka.brokers[2].stop()
+    kafka.kill(2)
     site.disk.take(machine)
     site.disk.put(machine, new)
     if site.kraft:

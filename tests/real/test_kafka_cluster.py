@@ -15,7 +15,7 @@ from tests.real import kafka_cluster
 from tests.real.kafka_cluster import KafkaCluster
 from tests.smoketests.cluster.views import host, judged
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 HOSTS = tuple(replace(host(number), name=f"kafka-a0{number}", address="127.0.0.1") for number in (1, 2, 3))
 
 
@@ -52,8 +52,7 @@ def test_a_healthy_cluster_is_read_whole_and_nothing_is_wrong(cluster: KafkaClus
 
 
 def test_a_stopped_broker_and_its_way_back(cluster: KafkaCluster) -> None:
-    cluster.brokers[3].stop()
-    cluster.until("broker 3 missed", lambda facts: any(3 not in row.isr for row in facts.partitions or ()))
+    cluster.kill(3)
     rows = found(cluster)
 
     assert rows["under_replicated"]["status"] == "warning"
