@@ -44,8 +44,8 @@ user 2 true "{user}" "{password}" admin 10 none md2 md5 straight
 class RealBmc:
     """A running ipmi_sim: two power supplies with redundancy, a drive slot, a fan, a temperature, a voltage."""
 
-    def __init__(self, process: subprocess.Popen[bytes], port: int, console: int) -> None:
-        self.process, self.port, self._console = process, port, console
+    def __init__(self, pid: int, port: int, console: int) -> None:
+        self.pid, self.port, self._console = pid, port, console
 
     @property
     def expected(self) -> Bmc:
@@ -78,10 +78,10 @@ class RealBmc:
 
     def freeze(self) -> None:
         """It takes packets and answers none."""
-        os.kill(self.process.pid, signal.SIGSTOP)
+        os.kill(self.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        os.kill(self.process.pid, signal.SIGCONT)
+        os.kill(self.pid, signal.SIGCONT)
 
 
 def _name(name: str) -> list[int]:
@@ -170,6 +170,16 @@ def _free_port(kind: socket.SocketKind) -> int:
         return int(found.getsockname()[1])
 
 
+def prepare(folder: pathlib.Path, port: int, console: int, host_port: int = 0) -> list[str]:
+    """Write what it reads, and give its command line. host_port: where the machine it belongs to is to connect."""
+    (folder / "state").mkdir()
+    config = CONFIG.format(port=port, console=console, user=USER, password=PASSWORD)
+    config += f"serial 15 127.0.0.1 {host_port} codec VM\n" if host_port else ""
+    (folder / "lan.conf").write_text(config)
+    (folder / "bmc.emu").write_text(_emulation())
+    return ["ipmi_sim", "-c", "lan.conf", "-f", "bmc.emu", "-s", "state"]
+
+
 @contextmanager
 def real_bmc(folder: pathlib.Path) -> Iterator[RealBmc]:
     """A BMC that answers, stopped at the end by its own pid; skips where its programs are not installed."""
@@ -177,11 +187,8 @@ def real_bmc(folder: pathlib.Path) -> Iterator[RealBmc]:
         if not shutil.which(tool):
             pytest.skip(f"needs {tool} (package {package})")
     port, console = _free_port(socket.SOCK_DGRAM), _free_port(socket.SOCK_STREAM)
-    (folder / "state").mkdir()
-    (folder / "lan.conf").write_text(CONFIG.format(port=port, console=console, user=USER, password=PASSWORD))
-    (folder / "bmc.emu").write_text(_emulation())
+    argv = prepare(folder, port, console)
     with (folder / "bmc.log").open("wb") as log:
-        argv = ["ipmi_sim", "-c", "lan.conf", "-f", "bmc.emu", "-s", "state"]
         # It ends when its standard input does, so ours stays open; and on SIGPIPE when a console is closed early,
         # which Python ignores and so it does, if not restored.
         process = subprocess.Popen(
@@ -189,7 +196,7 @@ def real_bmc(folder: pathlib.Path) -> Iterator[RealBmc]:
         )
     try:
         _wait_until_it_listens(process, console, folder / "bmc.log")
-        yield RealBmc(process, port, console)
+        yield RealBmc(process.pid, port, console)
     finally:
         process.kill()
         process.wait()

@@ -107,11 +107,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def serve(limit: int, port: int) -> None:
+def serve(limit: int, port: int, address: str = "127.0.0.1") -> None:
     """The process itself: does as told on its standard input, a socket, until that closes."""
     if limit:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-    listener = socket.create_server(("127.0.0.1", port))
+    listener = socket.create_server((address, port))
     files: list[int] = []
     maps: list[mmap.mmap] = []
 
