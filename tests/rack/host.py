@@ -1,9 +1,9 @@
 """One host of the rack as a fault or a playbook sees it: run something there, pull a disk, break its power supply.
 
-    with rack() as hosts:
-        hosts["jbod-1"].run("uname", "-r").stdout
-        hosts["jbod-1"].hot_remove_disk("j1scsi1")
-        hosts["raid-1"].bmc.only_bit(bmc.PS1, bmc.FAILURE)
+with rack() as hosts:
+    hosts["jbod-1"].run("uname", "-r").stdout
+    hosts["jbod-1"].hot_remove_disk("j1scsi1")
+    hosts["raid-1"].bmc.only_bit(bmc.PS1, bmc.FAILURE)
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ class Host:
         """The command line that leads there; a command may follow."""
         return ["ssh", "-F", str(self.folder.parent / "ssh_config"), self.name]
 
-    def run(self, *argv: str, check: bool = True, text: str = "", seconds: float = RUN_S) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *argv: str, check: bool = True, text: str = "", seconds: float = RUN_S
+    ) -> subprocess.CompletedProcess[str]:
         """Run something there as root. text: its standard input. RackError when it fails and `check` is set."""
         done = subprocess.run([*self.ssh, shlex.join(argv)], input=text, capture_output=True, text=True,
                               errors="replace", timeout=seconds, check=False)  # fmt: skip
@@ -75,7 +77,7 @@ class Host:
         return qemu.qmp(self.folder / "qmp", execute, arguments)
 
     def set_link(self, card: str, up: bool) -> None:
-        """Pull or plug the cable of `eth1`, say."""
+        """Pull or plug the cable of `lan1`, say."""
         self.qmp("set_link", name=card, up=up)
 
     def set_nvme_warning(self, bits: int) -> None:

@@ -5,6 +5,7 @@ The cache's key is the content of this file: another list of packages is another
 
 from __future__ import annotations
 
+import ast
 import fcntl
 import hashlib
 import os
@@ -14,14 +15,48 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-PACKAGES = """systemd-sysv dbus udev openssh-server python3 smartmontools mdadm ethtool ipmitool chrony iproute2 kmod
-    linux-image-amd64 initramfs-tools zstd nvme-cli xfsprogs e2fsprogs dmsetup sdparm sg3-utils procps nftables
-    fatrace ca-certificates libclamav12 libbsd0 netcat-openbsd""".split()
+PACKAGES = [
+    "systemd-sysv",
+    "dbus",
+    "udev",
+    "openssh-server",
+    "python3",
+    "smartmontools",
+    "mdadm",
+    "ethtool",
+    "ipmitool",
+    "chrony",
+    "iproute2",
+    "kmod",
+    "linux-image-amd64",
+    "initramfs-tools",
+    "busybox",
+    "zstd",
+    "nvme-cli",
+    "xfsprogs",
+    "e2fsprogs",
+    "dmsetup",
+    "sdparm",
+    "sg3-utils",
+    "procps",
+    "nftables",
+    "fatrace",
+    "ca-certificates",
+    "libclamav12",
+    "libbsd0",
+    "netcat-openbsd",
+]
 # unpacked and not installed: ZooKeeper with its JVM would bring a whole desktop along
-UNPACKED = ("openjdk-17-jre-headless", "libzookeeper-java", "libslf4j-java", "libdropwizard-metrics-java", "libsnappy-java")
+UNPACKED = (
+    "openjdk-17-jre-headless",
+    "libzookeeper-java",
+    "libslf4j-java",
+    "libdropwizard-metrics-java",
+    "libsnappy-java",
+)
 # kept as packages, for the faults: a scanner and a second time daemon
 ASIDE = ("clamav-daemon", "clamav-base", "ntpsec")
-NOT_NEEDED = "gpu media infiniband staging net/wireless isdn iio comedi".split()
+NOT_NEEDED = ["gpu", "media", "infiniband", "staging", "net/wireless", "isdn", "iio", "comedi"]
 TOOLS = {
     "qemu-system-x86_64": "qemu-system-x86",
     "qemu-img": "qemu-utils",
@@ -31,9 +66,13 @@ TOOLS = {
     "mkfs.ext4": "e2fsprogs",
     "mkfs.xfs": "xfsprogs",
     "ssh": "openssh-client",
+    "setpriv": "util-linux",
 }
 SIZE = "3G"
 BUILD_S = 1800
+
+APART = ("setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation",
+         "private")  # fmt: skip
 
 # what boots only needs a disk to boot from; the rest is loaded later, or by hand
 INITRAMFS_MODULES = ("virtio_pci", "virtio_blk", "ext4")
@@ -43,9 +82,22 @@ COPY_IN = """#!/bin/sh
 [ -d /rack ] && [ ! -e "$rootmnt/etc/rack" ] && cp -a /rack/. "$rootmnt/"
 exit 0
 """
-QUIET = """apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service
-    fstrim.timer man-db.timer systemd-pstore.service systemd-timesyncd.service getty@tty1.service nftables.service
-    mdadm-shutdown.service smartmontools.service systemd-firstboot.service""".split()
+QUIET = [
+    "apt-daily.timer",
+    "apt-daily-upgrade.timer",
+    "dpkg-db-backup.timer",
+    "e2scrub_all.timer",
+    "e2scrub_reap.service",
+    "fstrim.timer",
+    "man-db.timer",
+    "systemd-pstore.service",
+    "systemd-timesyncd.service",
+    "getty@tty1.service",
+    "nftables.service",
+    "mdadm-shutdown.service",
+    "smartmontools.service",
+    "systemd-firstboot.service",
+]
 
 
 class CannotBuild(Exception):
@@ -86,13 +138,17 @@ def build() -> Image:
     """The image of this list of packages: from the cache, or made now (some minutes). CannotBuild."""
     if missing():
         raise CannotBuild(f"the rack needs {', '.join(missing())}")
-    key = hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()[:16]
+    # the meaning of this file: another comment or line break is the same image
+    recipe = ast.dump(ast.parse(pathlib.Path(__file__).read_text()))
+    key = hashlib.sha256(recipe.encode()).hexdigest()[:16]
     folder = cache() / key
     cache().mkdir(parents=True, exist_ok=True)
     with (cache() / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
             aside = cache() / f"{key}.part"
+            if str(aside) in pathlib.Path("/proc/self/mounts").read_text():
+                raise CannotBuild(f"something is mounted below {aside}: unmount it first")
             shutil.rmtree(aside, ignore_errors=True)
             aside.mkdir()
             _make(aside)
@@ -144,7 +200,7 @@ def _configure(root: pathlib.Path) -> None:
     """What is alike on all hosts and never changes; the rest comes in with the boot, see machines.py."""
     tools = root / "etc/initramfs-tools"
     (tools / "modules").write_text("\n".join(INITRAMFS_MODULES) + "\n")
-    (tools / "conf.d/rack").write_text("MODULES=list\nCOMPRESS=zstd\nBUSYBOX=n\n")
+    (tools / "conf.d/rack").write_text("MODULES=list\nCOMPRESS=zstd\nBUSYBOX=y\n")
     script = tools / "scripts/init-bottom/rack"
     script.write_text(COPY_IN)
     script.chmod(0o755)
@@ -157,14 +213,19 @@ def _configure(root: pathlib.Path) -> None:
 
 
 def _run(*argv: str | pathlib.Path, into: pathlib.Path | None = None) -> None:
-    """A step of the building; CannotBuild with its last words."""
-    words = [str(word) for word in argv]
+    """A step of the building; CannotBuild with its last words.
+
+    In namespaces of its own, which end with us: debootstrap mounts /proc below its folder, and who tidies up after a
+    build that was killed must not find it there.
+    """
+    words = [*APART, *(str(word) for word in argv)]
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
     environment["PATH"] = environment.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
     done = subprocess.run(words, capture_output=True, text=True, errors="replace", env=environment, timeout=BUILD_S,
                           cwd=into, stdin=subprocess.DEVNULL, check=False)  # fmt: skip
     if done.returncode:
-        raise CannotBuild(f"{' '.join(words[:3])} …: exit code {done.returncode}: {done.stdout[-800:]}{done.stderr[-800:]}")
+        said = f"{done.stdout[-800:]}{done.stderr[-800:]}"
+        raise CannotBuild(f"{' '.join(str(word) for word in argv[:3])} …: exit code {done.returncode}: {said}")
 
 
 def _apt_source(field: str, words: Sequence[str]) -> str:

@@ -42,7 +42,7 @@ def _host(host: Machine, ports: Mapping[str, int]) -> dict[str, Any]:
         "ports": [host.port],
         "firewall": "inactive",
         "disks": [disk.serial for disk in host.disks],
-        "interfaces": {"eth0": 1000, **({"bond0": 10000} if host.bond else {"eth1": 1000})},
+        "interfaces": {"eno1": 1000, **({"bond0": 10000} if host.bond else {"lan1": 1000})},
         "bmc": {"via": "inband"},
     }
     if host.bmc == "lan":

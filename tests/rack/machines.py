@@ -5,9 +5,13 @@ from __future__ import annotations
 import pathlib
 from dataclasses import dataclass
 
+from tests.rack import cpio
+
 FILES = pathlib.Path(__file__).parent / "files"
 STAND_IN = pathlib.Path(__file__).parent.parent / "real" / "stand_in_broker.py"
 RAM_MB = 640
+WANTED = "etc/systemd/system/multi-user.target.wants"
+PRIVATE = ("etc/ssh/ssh_host_ed25519_key", "root/.ssh/authorized_keys")
 GATEWAY = "10.0.2.2"  # QEMU's own: the loopback of the machine that the rack runs on
 MODELS = {"sata": "RACK SATA 4TB", "ssd": "RACK SSD 240G", "scsi": "RACKSAS", "raid": "RACKRAID"}
 
@@ -32,7 +36,7 @@ class Disk:
 
 @dataclass(frozen=True)
 class Machine:
-    """A host. lan: its address among the others. cards: network cards beside eth0, by their QEMU names.
+    """A host. lan: its address among the others. cards: network cards beside the first, by their QEMU names.
 
     bmc: `inband` or `lan`, how the inventory says that it is asked.
     """
@@ -67,7 +71,7 @@ MACHINES = (
     Machine("jbod-1", "10.77.0.1", ("broker",), "jbod", 9092, _jbod(), ("e1000e",)),
     Machine(
         "raid-1", "10.77.0.2", ("broker",), "raid10", 9092,
-        (*(Disk(f"r1sata{n}", "sata", 160) for n in range(1, 5)), *(Disk(f"r1raid{n}", "raid", 16) for n in range(1, 5))),
+        tuple(Disk(f"r1{bus}{n}", bus, mb) for bus, mb in (("sata", 160), ("raid", 16)) for n in range(1, 5)),
         ("virtio-net-pci,speed=10000,duplex=full", "virtio-net-pci,speed=10000,duplex=full"), bmc="lan", bond=True,
     ),
     Machine("zk-1", "10.77.0.3", ("zookeeper",), "", 2181, (Disk("z1ssd1", "ssd", 256, "ext4", "/var/lib/zookeeper"),),
@@ -104,29 +108,46 @@ def files(host: Machine, keys: pathlib.Path, time_port: int) -> dict[str, tuple[
         **_network(host),
         **_services(host),
     }
-    private = ("etc/ssh/ssh_host_ed25519_key", "root/.ssh/authorized_keys")
-    modes = {path: 0o600 if path in private else 0o755 if path.startswith("usr/local/") else 0o644 for path in found}
-    return {path: (text.encode(), modes[path]) for path, text in found.items()}
+    return {path: (text.encode(), _mode(path)) for path, text in found.items()}
+
+
+def _mode(path: str) -> int:
+    if path.startswith(WANTED):
+        return cpio.LINK
+    return 0o600 if path in PRIVATE else 0o755 if path.startswith("usr/local/") else 0o644
 
 
 def _fstab(host: Machine) -> list[str]:
-    rows = [f"UUID={host.uuid(disk)} {disk.mount} {disk.fstype} defaults,noatime,nofail 0 2\n"
+    careful = {"ext4": "noatime,errors=remount-ro,nofail", "xfs": "noatime,nofail"}
+    rows = [f"UUID={host.uuid(disk)} {disk.mount} {disk.fstype} {careful[disk.fstype]} 0 2\n"
             for disk in host.disks if disk.mount]  # fmt: skip
-    return rows or ["/dev/md0 /kafka/data ext4 defaults,noatime,nofail 0 2\n"]
+    return rows or [f"/dev/md0 /kafka/data ext4 {careful['ext4']} 0 2\n"]
+
+
+def mac(host: Machine, number: int) -> str:
+    return f"52:54:00:77:0{host.lan.rpartition('.')[2]}:{number:02x}"
 
 
 def _network(host: Machine) -> dict[str, str]:
+    """eno1 leads to the machine that the rack runs on; lan1, or the bond of lan1 and lan2, to the other hosts."""
     folder = "etc/systemd/network"
-    found = {f"{folder}/10-eth0.network": f"[Match]\nName=eth0\n[Network]\nAddress=10.0.2.15/24\nGateway={GATEWAY}\n"
-             "LinkLocalAddressing=no\n"}  # fmt: skip
+    names = ["eno1", *(f"lan{number}" for number in range(1, len(host.cards) + 1))]
+    found = {
+        f"{folder}/10-{name}.link": f"[Match]\nMACAddress={mac(host, number)}\nType=ether\n[Link]\nName={name}\n"
+        for number, name in enumerate(names)
+    }
+    found[f"{folder}/20-eno1.network"] = (
+        f"[Match]\nName=eno1\n[Network]\nAddress=10.0.2.15/24\nGateway={GATEWAY}\nLinkLocalAddressing=no\n"
+    )
     lan = f"[Network]\nAddress={host.lan}/24\nLinkLocalAddressing=no\n"
     if not host.bond:
-        return {**found, f"{folder}/20-eth1.network": f"[Match]\nName=eth1\n{lan}"}
+        return {**found, f"{folder}/20-lan1.network": f"[Match]\nName=lan1\n{lan}"}
+    bond = "[NetDev]\nName=bond0\nKind=bond\n[Bond]\nMode=active-backup\nMIIMonitorSec=100ms\n"
     return {
         **found,
-        f"{folder}/20-bond0.netdev": "[NetDev]\nName=bond0\nKind=bond\n[Bond]\nMode=active-backup\nMIIMonitorSec=100ms\n",
-        f"{folder}/20-members.network": "[Match]\nName=eth1 eth2\n[Network]\nBond=bond0\n",
-        f"{folder}/20-bond0.network": f"[Match]\nName=bond0\n{lan}",
+        f"{folder}/30-bond0.netdev": bond,
+        f"{folder}/30-members.network": "[Match]\nName=lan1 lan2\n[Network]\nBond=bond0\n",
+        f"{folder}/30-bond0.network": f"[Match]\nName=bond0\n{lan}",
     }
 
 
@@ -152,4 +173,4 @@ def _enabled(unit: str, **words: str) -> dict[str, str]:
     text = (FILES / unit).read_text()
     for name, value in words.items():
         text = text.replace(f"@{name}@", value)
-    return {f"etc/systemd/system/{unit}": text, f"etc/systemd/system/multi-user.target.wants/{unit}": text}
+    return {f"etc/systemd/system/{unit}": text, f"{WANTED}/{unit}": f"/etc/systemd/system/{unit}"}

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.rack.image import Image
-from tests.rack.machines import MODELS, RAM_MB, Disk, Machine
+from tests.rack.machines import MODELS, RAM_MB, Disk, Machine, mac
 
 QMP_S = 30.0
 BOOT_WORDS = "root=/dev/vda rw console=ttyS0 net.ifnames=0 panic=5 quiet systemd.show_status=0 mitigations=off"
 CONTROLLERS = {
-    "scsi": ["-device", "pcie-root-port,id=hotplug", "-device", "virtio-scsi-pci,id=scsi0"],
+    "scsi": ["-device", "virtio-scsi-pci,id=scsi0"],
     "raid": ["-device", "megasas,id=raid0"],
 }
 
@@ -50,17 +50,17 @@ def _answers(lines: Any) -> Iterator[Any]:
 def command(host: Machine, folder: pathlib.Path, image: Image, ports: Mapping[str, int]) -> list[str]:
     """The whole command line. ports: `ssh`, `service`, `ipmi` and `lan`, all on loopback."""
     forwards = f"hostfwd=tcp:127.0.0.1:{ports['ssh']}-:22,hostfwd=tcp:127.0.0.1:{ports['service']}-:{host.port}"
-    argv = ["qemu-system-x86_64", "-name", host.name, "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max",
-            "-smp", "1", "-m", str(RAM_MB), "-display", "none", "-no-user-config", "-nodefaults",
+    argv = ["qemu-system-x86_64", "-name", host.name, "-machine", "q35", "-accel", "tcg,thread=multi,tb-size=192",
+            "-cpu", "max", "-smp", "1", "-m", str(RAM_MB), "-display", "none", "-no-user-config", "-nodefaults",
             "-kernel", str(image.kernel), "-initrd", str(folder / "initrd.img"), "-append", BOOT_WORDS,
             "-serial", f"file:{folder}/console.log", "-qmp", f"unix:{folder}/qmp,server=on,wait=off",
             "-device", "virtio-rng-pci",
             "-drive", f"if=none,id=root,file={folder}/root.qcow2,cache=unsafe", "-device", "virtio-blk-pci,drive=root",
             "-netdev", f"user,id=net0,restrict=off,{forwards}",
-            "-device", f"e1000e,netdev=net0,id=eth0,mac={_mac(host, 0)}"]  # fmt: skip
+            "-device", f"e1000e,netdev=net0,id=eno1,mac={mac(host, 0)}"]  # fmt: skip
     for number, card in enumerate(host.cards, 1):
         argv += ["-netdev", f"socket,id=net{number},mcast=230.77.0.1:{ports['lan']},localaddr=127.0.0.1",
-                 "-device", f"{card},netdev=net{number},id=eth{number},mac={_mac(host, number)}"]  # fmt: skip
+                 "-device", f"{card},netdev=net{number},id=lan{number},mac={mac(host, number)}"]  # fmt: skip
     argv += ["-chardev", f"socket,id=ipmi0,host=127.0.0.1,port={ports['ipmi']},reconnect=5",
              "-device", "ipmi-bmc-extern,chardev=ipmi0,id=bmc0", "-device", "isa-ipmi-kcs,bmc=bmc0"]  # fmt: skip
     for bus in dict.fromkeys(disk.bus for disk in host.disks):
@@ -86,7 +86,3 @@ def device(disk: Disk, number: int) -> str:
         "raid": f"scsi-hd,bus=raid0.0,scsi-id={number % 4},vendor=RACK,product={model},rotation_rate=7200",
     }[disk.bus]
     return f"{rest},id={disk.name},serial={disk.serial},drive={disk.name}-file"
-
-
-def _mac(host: Machine, number: int) -> str:
-    return f"52:54:00:77:0{host.lan.rpartition('.')[2]}:{number:02x}"

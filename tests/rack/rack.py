@@ -23,6 +23,7 @@ from tests.real.sshd import free_port, make_key
 ROOT = pathlib.Path(__file__).parent.parent.parent
 START_S = 30.0
 SMOKE_S = 600
+DEADLINE_S = 300
 SSH_CONFIG = """Host {name}
   HostName 127.0.0.1
   Port {port}
@@ -100,7 +101,8 @@ class Rack:
         """`smoke WORDS -i INVENTORY --format json`, over ssh; the document it prints."""
         argv = [sys.executable, "-c", "from smoketests.cli import main; main()", *(words or ("all",)),
                 "-i", str(inventory_file or self.folder / "inventory.yaml"),
-                "--ssh-config", str(self.folder / "smoke_ssh_config"), "--format", "json", "--deadline", "300"]  # fmt: skip
+                "--ssh-config", str(self.folder / "smoke_ssh_config"), "--format", "json",
+                "--deadline", str(DEADLINE_S)]  # fmt: skip
         done = subprocess.run(argv, capture_output=True, text=True, timeout=SMOKE_S, cwd=ROOT, check=False)
         try:
             document: dict[str, Any] = json.loads(done.stdout)
@@ -134,7 +136,9 @@ class Rack:
 
     def _write_ssh(self, ports: Mapping[str, Mapping[str, int]]) -> None:
         """One file for smoke, and one for us that keeps connections open."""
-        plain = {name: SSH_CONFIG.format(name=name, port=given["ssh"], folder=self.folder) for name, given in ports.items()}
+        plain = {
+            name: SSH_CONFIG.format(name=name, port=given["ssh"], folder=self.folder) for name, given in ports.items()
+        }
         (self.folder / "smoke_ssh_config").write_text("".join(plain.values()))
         kept = MASTER.format(folder=self.folder)
         (self.folder / "ssh_config").write_text("".join(text + kept for text in plain.values()))
@@ -144,7 +148,7 @@ class Rack:
         folder = self.folder / host.name
         (folder / "bmc").mkdir(parents=True)
         own = cpio.archive(machines.files(host, self.folder / "keys", time_port), "rack")
-        (folder / "initrd.img").write_bytes(made.initrd.read_bytes() + own)
+        (folder / "initrd.img").write_bytes(cpio.padded(made.initrd.read_bytes()) + own)
         _run("qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(made.disk), str(folder / "root.qcow2"))
         for disk in host.disks:
             file = qemu.disk_file(folder, disk)

@@ -7,7 +7,7 @@ import sys
 import threading
 
 sys.path.insert(0, "/opt/rack")
-import stand_in_broker
+import stand_in_broker  # type: ignore[import-not-found]  # beside it on the host
 
 CONTROL = "/run/kafka-control"
 LOGS = pathlib.Path("/var/log/kafka")

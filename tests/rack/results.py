@@ -1,0 +1,66 @@
+"""What came of a run of the table, as tests/rack/RESULTS.md."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import platform
+import time
+from collections.abc import Sequence
+
+from tests.rack.course import Course
+
+RESULTS = pathlib.Path(__file__).parent / "RESULTS.md"
+WIDEST = 160
+
+
+def render(done: Sequence[Course], healthy_runs: int, alarms: Sequence[str]) -> str:
+    """The whole file. healthy_runs: of every host, before the first fault; alarms: what they said."""
+    good = sum(one.is_good for one in done)
+    hosts = len({one.fault.host for one in done})
+    when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    lines = [
+        "# What the rack saw",
+        "",
+        f"Written by `scripts/rack table` on {when}: {platform.system()} {platform.release()}, {os.cpu_count()} "
+        f"processors, {hosts} hosts by software emulation. Seconds are those of this machine.",
+        "",
+        f"* {good} of {len(done)} faults were seen as the table says, gave no other alarm and were silent once healed.",
+        f"* {len(alarms)} false alarms in {healthy_runs} runs of `smoke all` on the healthy hosts.",
+        "",
+        "| fault | host | expected | seen in run | seconds | silent again in run | note |",
+        "|---|---|---|---|---|---|---|",
+        *(_row(one) for one in done),
+    ]
+    bad = [one for one in done if not one.is_good]
+    lines += ["", "## Not as the table says", ""] if bad or alarms else []
+    lines += [f"* {one.fault.name}: {_cell(why)}" for one in bad for why in _whys(one)]
+    lines += [f"* a healthy host: {_cell(alarm)}" for alarm in alarms]
+    lines += ["", "## What was said", ""] + [
+        f"* **{one.fault.name}**: {_cell(one.said) or 'nothing, as it should be'}" for one in done
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def write(path: str, text: str) -> None:
+    """Aside, then renamed."""
+    aside = pathlib.Path(f"{path}.part")
+    aside.write_text(text)
+    aside.rename(path)
+
+
+def _row(one: Course) -> str:
+    fault = one.fault
+    expected = "<br>".join(f"{check} {item}: {status}" for (check, item), status in fault.see.items()) or "no alarm"
+    cells = [fault.name, fault.host, expected, one.seen_in or "**never**", f"{one.seconds:.0f}",
+             one.healed_in or "**never**", fault.note]  # fmt: skip
+    return "| " + " | ".join(str(cell).replace("|", " or ") for cell in cells) + " |"
+
+
+def _whys(one: Course) -> list[str]:
+    missing = [] if one.seen_in else [f"not seen; {one.said or 'nothing was said of it'}"]
+    return [*missing, *(f"also said: {words}" for words in one.other), *([one.problem] if one.problem else [])]
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split())[: 4 * WIDEST].replace("|", "/")

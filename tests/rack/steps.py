@@ -1,0 +1,107 @@
+"""What can be done to a host: the words of faults.yaml. Each takes the host and what stands behind the word."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tests.rack.faults import Step
+from tests.rack.host import Host, RackError
+from tests.real import bmc
+
+SOCKETS: dict[str, list[socket.socket]] = {}
+SPARE = "RKSPARE"
+
+
+def do(host: Host, steps: Sequence[Step]) -> None:
+    """One after the other. RackError names the step that failed."""
+    for word, argument in steps:
+        if word not in WORDS:
+            raise RackError(f"no step {word!r}; there are {', '.join(sorted(WORDS))}")
+        WORDS[word](host, argument)
+
+
+def _sh(host: Host, script: str) -> None:
+    host.sh(script)
+
+
+def _nvme(host: Host, bits: int) -> None:
+    host.set_nvme_warning(bits)
+
+
+def _bmc(host: Host, words: str) -> None:
+    """`only_bit PS1 FAILURE`, `set_bit PS1 PRESENT 0`, `freeze`, `thaw`, or a line for its console."""
+    name, *rest = words.split()
+    if name in ("freeze", "thaw"):
+        getattr(host.bmc, name)()
+    elif name in ("only_bit", "set_bit", "set_value"):
+        getattr(host.bmc, name)(*(int(getattr(bmc, word, word)) for word in rest))
+    else:
+        host.bmc.command(words)
+
+
+def _link(host: Host, words: str) -> None:
+    card, state = words.split()
+    host.set_link(card, state == "up")
+
+
+def _broker(host: Host, order: str) -> None:
+    host.broker(order)
+
+
+def _pull(host: Host, name: str) -> None:
+    host.hot_remove_disk(name)
+
+
+def _plug(host: Host, name: str) -> None:
+    """The disk that was pulled, with what is on it."""
+    host.hot_add_disk(host.disk(name), new=False)
+
+
+def _plug_new(host: Host, name: str) -> None:
+    """Another, empty disk in its place."""
+    host.hot_add_disk(replace(host.disk(name), name=SPARE.lower()))
+
+
+def _reboot(host: Host, _nothing: Any) -> None:
+    host.reboot()
+
+
+def _reset(host: Host, _nothing: Any) -> None:
+    host.reset()
+
+
+def _connect(host: Host, count: int) -> None:
+    """So many connections to its service port, from one address."""
+    port = host.ports["service"]
+    SOCKETS[host.name] = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(count)]
+    time.sleep(1)
+
+
+def _disconnect(host: Host, _nothing: Any) -> None:
+    for held in SOCKETS.pop(host.name, []):
+        held.close()
+
+
+def _sleep(_host: Host, seconds: float) -> None:
+    time.sleep(seconds)
+
+
+WORDS: dict[str, Callable[[Host, Any], None]] = {
+    "sh": _sh,
+    "nvme": _nvme,
+    "bmc": _bmc,
+    "link": _link,
+    "broker": _broker,
+    "pull": _pull,
+    "plug": _plug,
+    "plug_new": _plug_new,
+    "reboot": _reboot,
+    "reset": _reset,
+    "connect": _connect,
+    "disconnect": _disconnect,
+    "sleep": _sleep,
+}
