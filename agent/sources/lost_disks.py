@@ -29,7 +29,7 @@ def lost(host: Host, forget_days: float) -> Dict[str, Lost]:
         names = [
             name
             for name in host.expected.disks
-            if not any(smart_disks.is_named(name, member) for member in present.values())
+            if not any(_is_here(name, key, member) for key, member in present.items())
         ]
         missing = {name: gone.get(name) for name in names}
     else:
@@ -46,6 +46,11 @@ def lost(host: Host, forget_days: float) -> Dict[str, Lost]:
     }
     host.state.remember("smart/disks", {key: list(seen) for key, seen in {**kept, **here}.items()})
     return said
+
+
+def _is_here(name: str, key: str, member: smart_disks.Member) -> bool:
+    """By what it says, or by the name that it had when it last said so: one that is late to answer is not gone."""
+    return smart_disks.is_named(name, member) or smartctl.same_disk(name, key, "")
 
 
 class Seen(NamedTuple):

@@ -187,7 +187,9 @@ def is_named(name: str, member: Member) -> bool:
 
 
 def _told(member: Member, answer: object) -> Member:
-    """The disk with what it said of itself."""
+    """The disk with what it said of itself; one without SMART still says who it is."""
+    if isinstance(answer, (smartctl.VirtualDisk, smartctl.WithoutSmart)):
+        answer = answer.facts
     if not isinstance(answer, Facts):
         return member
     return member._replace(

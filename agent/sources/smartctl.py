@@ -77,7 +77,8 @@ def parse_scan_text(printed: str) -> Tuple[Tuple[str, str], ...]:
 def read(host: Host, path: str, kind: str) -> Facts:
     """The facts of the disk at `path` (/dev/sdb with no kind, or /dev/bus/0 and megaraid,3), with growth and place.
 
-    CannotTell with the reason: no root, no smartctl, asleep, no answer, odd output. NotApplicable: a virtual disk.
+    CannotTell with the reason: no root, no smartctl, asleep, no answer, odd output, no SMART. NotApplicable: a virtual
+    disk. Of a disk without SMART the exception carries as `facts` what it told all the same: who it is.
     """
     where = f"{path} {kind}".strip()
     _need_root(host, f"SMART of {where}")
@@ -85,7 +86,7 @@ def read(host: Host, path: str, kind: str) -> Facts:
     if facts.exit_status & CANNOT_READ:
         raise _refused(where, " ".join(facts.messages))
     if facts.smart_available is False and facts.passed is not False:
-        raise _without_smart(facts)
+        raise _without_smart(facts, kind)
     return _with_growth(host, facts._replace(in_raid=_in_raid(host, path, kind)))
 
 
@@ -166,13 +167,32 @@ def _refused(where: str, said: str) -> CannotTell:
     return CannotTell(f"{where} cannot be read: {said or 'smartctl gives no reason'}")
 
 
-def _without_smart(facts: Facts) -> Exception:
+class VirtualDisk(NotApplicable):
+    """A disk without hardware of its own."""
+
+    def __init__(self, why: str, facts: Facts) -> None:
+        super().__init__(why)
+        self.facts = facts
+
+
+class WithoutSmart(CannotTell):
+    """A disk that says who it is, and not how it fares."""
+
+    def __init__(self, why: str, facts: Facts) -> None:
+        super().__init__(why)
+        self.facts = facts
+
+
+def _without_smart(facts: Facts, kind: str) -> Exception:
+    """What a RAID card passes us through to is never one of its own volumes, whatever it is called."""
     name = f"{facts.vendor} {facts.model}".strip()
-    if RAID_VOLUME.search(name):
-        return NotApplicable(f"{facts.path} is a virtual disk of a RAID card ({name}): its members are asked instead")
+    if not kind and RAID_VOLUME.search(name):
+        why = f"{facts.path} is a virtual disk of a RAID card ({name}): its members are asked instead"
+        return VirtualDisk(why, facts)
     if VIRTUAL.search(name):
-        return NotApplicable(f"no SMART behind a virtual disk: {facts.path} ({name})")
-    return CannotTell(f"{facts.path} ({name or 'unknown model'}) has no SMART, so nobody can tell how it fares")
+        return VirtualDisk(f"no SMART behind a virtual disk: {facts.path} ({name})", facts)
+    why = f"{facts.path} ({name or 'unknown model'}) has no SMART, so nobody can tell how it fares"
+    return WithoutSmart(why, facts)
 
 
 def _in_raid(host: Host, path: str, kind: str) -> bool:

@@ -7,7 +7,8 @@ are too few of its model), and only when it had something to do. Averages are si
 Warning: reads or writes take 3 times the median of the peers, lie 5 robust deviations above it, and are slower by
 10 ms (2 ms on a solid-state disk). When most disks of one host are slow, the host is named, not the disks.
 
-Unknown: a host's disks did not tell, or a working disk has too few peers to compare with.
+Unknown: a host's disks did not tell. (A working disk with too few peers to compare with, as in a cluster of three
+machines with one array each, is named and no fault: skipped where that holds for all.)
 
 Ok again: in the first run in which it keeps up with its peers.
 """
@@ -19,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from agent.status import combine, unknown, warning
+from agent.status import combine, skipped, warning
 from smoketests.cluster import statistics
 from smoketests.cluster.view import ClusterFinding, ClusterView, Told, some, told, untold
 
@@ -70,6 +71,7 @@ def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFindi
     busy = [disk for disk in disks if disk.facts.utilisation_percent >= limits["min_utilisation_percent"]]
     slow: list[Slow] = []
     alone: list[str] = []
+    compared = 0
     for what in ("reads", "writes"):
         working = [disk for disk in busy if _ms(disk, what) is not None and _count(disk, what) >= limits["min_ios"]]
         usual = _usual(working, what, limits["min_peers"])
@@ -77,12 +79,14 @@ def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFindi
             peers = usual.get(_model(disk)) or usual.get(_kind(disk))
             if peers:
                 slow += _compared(disk, what, peers, limits)
+                compared += 1
             else:
                 alone.append(f"{disk.item} of {disk.host.name}")
-    if alone:
-        verdicts.append(unknown(f"too few peers to compare with: {some(sorted(set(alone)), 3)}"))
+    too_few = f"too few peers to compare with: {some(sorted(set(alone)), 3)}" if alone else ""
+    if alone and not compared:
+        verdicts.append(skipped(too_few))
     whole_hosts, of_disks = _by_host(slow, busy, limits)
-    healthy = f"{len(busy)} of {len(disks)} disks are at work, each is compared with its peers"
+    healthy = f"{len(busy)} of {len(disks)} disks are at work, " + (too_few or "each is compared with its peers")
     facts = {"disks": len(disks), "compared": len(busy)}
     return [*whole_hosts, *of_disks, ClusterFinding("disks", combine(verdicts, healthy), facts)]
 

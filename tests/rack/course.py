@@ -92,20 +92,27 @@ def run(rack: Rack, fault: Fault) -> Course:
 
 def _see(rack: Rack, course: Course) -> None:
     fault = course.fault
+    names = rack[fault.host].kernel_names()
+    see, may = _named(fault.see, names), _named(fault.may, names)
     since = time.time()
     steps.do(rack[fault.host], fault.inject)
     for number in range(1, fault.runs + 1):
         if number > 1:
             time.sleep(fault.pause_s)
         found = ask(rack, fault.host, since, fault.inventory)
-        if all(_fits(found, subject, status) for subject, status in fault.see.items()):
+        if all(_fits(found, subject, status) for subject, status in see.items()):
             course.seen_in = number
             break
     course.said = "; ".join(f"{check} {item}: {found[check, item][0]}: {found[check, item][1]}"
-                            for check, item in fault.see if (check, item) in found)  # fmt: skip
-    expected = {**fault.may, **fault.see}
+                            for check, item in see if (check, item) in found)  # fmt: skip
+    expected = {**may, **see}
     course.other = [_words(subject, told) for subject, told in found.items()
                     if not (subject in expected and told[0] in expected[subject].split("|"))]  # fmt: skip
+
+
+def _named(subjects: Mapping[Subject, str], names: Mapping[str, str]) -> dict[Subject, str]:
+    """`{RKJ1SATA1}` in an item is that disk's name in the kernel, which is another one after each boot."""
+    return {(check, item.format_map(names)): status for (check, item), status in subjects.items()}
 
 
 def _heal(rack: Rack, course: Course) -> None:

@@ -66,6 +66,15 @@ class Host:
     def write(self, path: str, text: str) -> None:
         self.run("sh", "-c", 'cat > "$1"', "sh", path, text=text)
 
+    def kernel_names(self) -> dict[str, str]:
+        """Serial -> `sdb`, as it is in this boot; `debug` is scsi_debug's disk, `debug_serial` its serial."""
+        rows = [row.split() for row in self.run("lsblk", "-dno", "NAME,SERIAL,MODEL").stdout.splitlines()]
+        names = {row[1]: row[0] for row in rows if len(row) > 2}
+        for row in rows:
+            if row[-1] == "scsi_debug":
+                names |= {"debug": row[0], "debug_serial": row[1]}
+        return names
+
     def broker(self, order: str) -> None:
         """Tell the stand-in broker: `files N`, `maps N` or `close`."""
         program = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect('/run/kafka-control'); " \

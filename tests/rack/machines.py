@@ -13,7 +13,8 @@ RAM_MB = 640
 WANTED = "etc/systemd/system/multi-user.target.wants"
 PRIVATE = ("etc/ssh/ssh_host_ed25519_key", "root/.ssh/authorized_keys")
 GATEWAY = "10.0.2.2"  # QEMU's own: the loopback of the machine that the rack runs on
-MODELS = {"sata": "RACK SATA 4TB", "ssd": "RACK SSD 240G", "scsi": "RACKSAS", "raid": "RACKRAID"}
+# The others say that they are QEMU's, which have no SMART
+MODELS = {"sata": "RACK SATA 4TB", "ssd": "RACK SSD 240G"}
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,8 @@ def files(host: Machine, keys: pathlib.Path, time_port: int) -> dict[str, tuple[
         "driftfile /var/lib/chrony/chrony.drift\ncmdport 323\n",
         "etc/udev/rules.d/60-scheduler.rules": 'ACTION=="add|change", SUBSYSTEM=="block", KERNEL=="sd[a-z]|nvme*n*", '
         'ATTR{queue/scheduler}="mq-deadline"\n',
-        "etc/modules-load.d/rack.conf": "ipmi_si\nipmi_devintf\n",
+        "etc/modules-load.d/rack.conf": "ipmi_si\nipmi_devintf\n" + ("scsi_debug\n" if host.layout == "jbod" else ""),
+        "etc/modprobe.d/rack.conf": "options scsi_debug dev_size_mb=32\n",
         "etc/systemd/journald.conf.d/rack.conf": "[Journal]\nStorage=volatile\nRuntimeMaxUse=8M\n",
         "root/.ssh/authorized_keys": (keys / "id.pub").read_text(),
         "etc/ssh/ssh_host_ed25519_key": (keys / f"{host.name}").read_text(),

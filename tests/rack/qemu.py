@@ -13,6 +13,7 @@ from tests.rack.image import Image
 from tests.rack.machines import MODELS, RAM_MB, Disk, Machine, mac
 
 QMP_S = 30.0
+WIRE = "230.77.0.1"  # multicast on loopback, between the hosts
 BOOT_WORDS = "root=/dev/vda rw console=ttyS0 net.ifnames=0 panic=5 quiet systemd.show_status=0 mitigations=off"
 CONTROLLERS = {
     "scsi": ["-device", "virtio-scsi-pci,id=scsi0"],
@@ -59,7 +60,7 @@ def command(host: Machine, folder: pathlib.Path, image: Image, ports: Mapping[st
             "-netdev", f"user,id=net0,restrict=off,{forwards}",
             "-device", f"e1000e,netdev=net0,id=eno1,mac={mac(host, 0)}"]  # fmt: skip
     for number, card in enumerate(host.cards, 1):
-        argv += ["-netdev", f"socket,id=net{number},mcast=230.77.0.1:{ports['lan']},localaddr=127.0.0.1",
+        argv += ["-netdev", f"socket,id=net{number},mcast={WIRE}:{ports['lan']},localaddr=127.0.0.1",
                  "-device", f"{card},netdev=net{number},id=lan{number},mac={mac(host, number)}"]  # fmt: skip
     argv += ["-chardev", f"socket,id=ipmi0,host=127.0.0.1,port={ports['ipmi']},reconnect=5",
              "-device", "ipmi-bmc-extern,chardev=ipmi0,id=bmc0", "-device", "isa-ipmi-kcs,bmc=bmc0"]  # fmt: skip
@@ -82,7 +83,7 @@ def device(disk: Disk, number: int) -> str:
         "sata": f"ide-hd,bus=ide.{number},model={model},rotation_rate=7200",
         "ssd": f"ide-hd,bus=ide.{number},model={model},rotation_rate=1",
         "nvme": "nvme",
-        "scsi": f"scsi-hd,bus=scsi0.0,vendor=RACK,product={model},rotation_rate=7200",
-        "raid": f"scsi-hd,bus=raid0.0,scsi-id={number % 4},vendor=RACK,product={model},rotation_rate=7200",
+        "scsi": "scsi-hd,bus=scsi0.0,rotation_rate=7200",
+        "raid": f"scsi-hd,bus=raid0.0,scsi-id={number % 4},rotation_rate=7200",
     }[disk.bus]
     return f"{rest},id={disk.name},serial={disk.serial},drive={disk.name}-file"

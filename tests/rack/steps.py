@@ -8,12 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tests.rack import qemu
 from tests.rack.faults import Step
 from tests.rack.host import Host, RackError
 from tests.real import bmc
 
 SOCKETS: dict[str, list[socket.socket]] = {}
 SPARE = "RKSPARE"
+KILL_AGENT = """cd /var/lib/fleet-smoke/agent-*/all
+PYTHONPATH=$PWD:$(dirname $PWD)/x86_64 timeout -s KILL 5 python3 -m agent > /run/half-report || true
+grep -q agent_version /run/half-report && ! grep -q '"check": "agent"' /run/half-report"""
 
 
 def do(host: Host, steps: Sequence[Step]) -> None:
@@ -86,6 +90,29 @@ def _disconnect(host: Host, _nothing: Any) -> None:
         held.close()
 
 
+def _frames(host: Host, count: int) -> None:
+    """So many frames of a protocol that nobody knows, from the wire between the hosts (one multicast datagram each)."""
+    frame = b"\xff" * 6 + bytes.fromhex("525400770fff") + b"\x88\xb6" + bytes(60)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as wire:
+        wire.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
+        for number in range(count):
+            wire.sendto(frame, (qemu.WIRE, host.ports["lan"]))
+            if number % 50 == 0:
+                time.sleep(0.05)  # an emulated card takes them no faster
+
+
+def _throttle(host: Host, words: str) -> None:
+    """`j1sata2 6`: so many requests a second; 0 for all that there are."""
+    name, rate = words.split()
+    rates = dict.fromkeys(("bps", "bps_rd", "bps_wr", "iops_rd", "iops_wr"), 0)
+    host.qmp("block_set_io_throttle", id=name, iops=int(rate), **rates)
+
+
+def _agent_killed(host: Host, _nothing: Any) -> None:
+    """Begin a run of the agent there, and kill it while it works."""
+    host.sh(KILL_AGENT)
+
+
 def _sleep(_host: Host, seconds: float) -> None:
     time.sleep(seconds)
 
@@ -103,5 +130,8 @@ WORDS: dict[str, Callable[[Host, Any], None]] = {
     "reset": _reset,
     "connect": _connect,
     "disconnect": _disconnect,
+    "frames": _frames,
+    "throttle": _throttle,
+    "agent_killed": _agent_killed,
     "sleep": _sleep,
 }

@@ -449,11 +449,46 @@ def test_a_member_that_stops_answering_keeps_its_name_and_costs_only_itself() ->
     }
 
 
+def test_a_member_that_the_inventory_names_and_that_is_late_to_answer_is_not_called_vanished() -> None:
+    """Found with the rack, on a host short of processor time."""
+    host = raid_machine(2)
+    host.expected = Expected(disks=("ZA1RAID0", "ZA1RAID1"))
+    run_checks(host, "smart")
+
+    hung = next_run(host, commands={reports.asked("/dev/bus/0", "megaraid,9"): Stuck("smartctl", 12.0)})
+    findings = by_item(run_checks(hung, "smart"))
+
+    assert {item: found.status for item, found in findings.items()} == {
+        "sda": "skipped",
+        "ZA1RAID0": "ok",
+        "ZA1RAID1": "unknown",
+    }
+
+
 def test_a_member_that_never_answered_goes_by_its_path() -> None:
     host = raid_machine(1)
     host.commands[reports.asked("/dev/bus/0", "megaraid,8")] = Stuck("smartctl", 12.0)
 
     assert by_item(run_checks(host, "smart"))["bus/0 megaraid,8"].status == "unknown"
+
+
+@pytest.mark.parametrize(("product", "status"), [("QEMU HARDDISK", "skipped"), ("RAIDER 3000", "unknown")])
+def test_a_member_without_smart_is_known_by_its_serial_and_not_missed(product: str, status: str) -> None:
+    """Found with the rack: such a member was 'not to be seen' though it had said who it is."""
+    host = raid_machine(2)
+    host.expected = Expected(disks=("ZA1RAID0", "ZA1RAID1"))
+    bare = reports.sas(
+        scsi_vendor="", scsi_product=product, serial_number="ZA1RAID1", smart_support={"available": False}, passed=None
+    )
+    host.commands[reports.asked("/dev/bus/0", "megaraid,9")] = printed(bare)
+
+    findings = by_item(run_checks(host, "smart"))
+
+    assert {item: found.status for item, found in findings.items()} == {
+        "sda": "skipped",
+        "ZA1RAID0": "ok",
+        "ZA1RAID1": status,
+    }
 
 
 def test_members_are_not_called_vanished_when_the_scan_fails() -> None:

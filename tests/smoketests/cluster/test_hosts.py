@@ -150,8 +150,14 @@ def test_a_lone_model_is_compared_with_its_kind_never_with_solid_state_disks() -
     solid = {1: disks(0.3, 0.3, 0.3, 0.3, rotational=False, model="SSD")}
     row = judged(view({**solid, 2: disks(12.0)}), "slow_disk")["disks"]
 
-    assert row["status"] == "unknown" and "too few peers" in row["reason"] and "kafka-a02" in row["reason"]
+    assert row["status"] == "skipped" and "too few peers" in row["reason"] and "kafka-a02" in row["reason"]
     assert [r["item"] for r in problems(view({**PEERS, 3: disks(150, model="OTHER")}), "slow_disk")] == ["sda"]
+
+
+def test_a_small_cluster_whose_disks_have_no_peers_is_left_in_peace() -> None:
+    row = judged(view({1: disks(12.0), 2: disks(300.0), 3: disks(11.0)}), "slow_disk")["disks"]
+
+    assert row["status"] == "skipped" and "too few peers" in row["reason"]
 
 
 def test_when_most_disks_of_a_host_are_slow_the_host_is_named_not_the_disks() -> None:
