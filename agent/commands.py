@@ -132,12 +132,18 @@ def _abandon(process: subprocess.Popen[bytes], argv: Tuple[str, ...], deadline_s
 
 
 def whereabouts(pid: int) -> str:
-    """What a process that does not answer is doing: ` (process 311 in state D, folio_wait_bit)`."""
+    """What a process that does not answer is doing: ` (process 311 in state D, folio_wait_bit)`.
+
+    One in state R waits for nothing but the processor: the machine is busy, not the disk.
+    """
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             state = file.read().rpartition(")")[2].split()[0]
         with open(f"/proc/{pid}/wchan", encoding="utf-8", errors="replace") as file:
-            return f" (process {pid} in state {state}, {file.read() or 'no wait channel'})"
+            channel = file.read().strip("0\n")
+        if state == "R":
+            return f" (process {pid} was still running: the processors are busy)"
+        return f" (process {pid} in state {state}, {channel or 'no wait channel'})"
     except (OSError, IndexError):
         return ""
 

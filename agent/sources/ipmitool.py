@@ -20,7 +20,7 @@ DEVICE = "/dev/ipmi0"
 # The first question also opens the session. All of them together must fit in a run of 60 s.
 FIRST_DEADLINE_S = 12.0
 SENSORS_DEADLINE_S = 28.0
-LOG_DEADLINE_S = 8.0
+LOG_DEADLINE_S = 15.0
 # What one item of a check may take: find asks for the sensors, look for the event log.
 CHECK_DEADLINE_S = 45.0
 

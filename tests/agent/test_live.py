@@ -243,3 +243,15 @@ def test_a_machine_without_libudev_says_so(monkeypatch: pytest.MonkeyPatch) -> N
                 ask()
     finally:
         host.close()
+
+
+def test_a_late_command_that_only_lacked_the_processor_is_not_told_like_one_that_hangs() -> None:
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        try:
+            until = time.monotonic() + 30
+            while "processors are busy" not in (said := commands.whereabouts(busy.pid)) and time.monotonic() < until:
+                time.sleep(0.05)
+        finally:
+            busy.kill()
+
+    assert said == f" (process {busy.pid} was still running: the processors are busy)"

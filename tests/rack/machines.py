@@ -99,7 +99,9 @@ def files(host: Machine, keys: pathlib.Path, time_port: int) -> dict[str, tuple[
         "etc/chrony/chrony.conf": f"server {GATEWAY} port {time_port} iburst minpoll 2 maxpoll 4\nmakestep 1 -1\n"
         "driftfile /var/lib/chrony/chrony.drift\ncmdport 323\n",
         "etc/udev/rules.d/60-scheduler.rules": 'ACTION=="add|change", SUBSYSTEM=="block", KERNEL=="sd[a-z]|nvme*n*", '
-        'ATTR{queue/scheduler}="mq-deadline"\n',
+        'ATTR{queue/scheduler}="mq-deadline"\n'
+        'ACTION=="add", SUBSYSTEM=="block", ATTRS{model}=="scsi_debug*", '
+        'RUN+="/usr/sbin/smartctl -q silent -s on $devnode"\n',
         "etc/modules-load.d/rack.conf": "ipmi_si\nipmi_devintf\n" + ("scsi_debug\n" if host.layout == "jbod" else ""),
         "etc/modprobe.d/rack.conf": "options scsi_debug dev_size_mb=32\n",
         "etc/systemd/journald.conf.d/rack.conf": "[Journal]\nStorage=volatile\nRuntimeMaxUse=8M\n",
