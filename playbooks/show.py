@@ -89,3 +89,15 @@ def wrapped(text: str, indent: int = 0) -> list[str]:
     """Over lines of 80 columns."""
     room = " " * indent
     return textwrap.wrap(" ".join(text.split()), WIDTH, initial_indent=room, subsequent_indent=room)
+
+
+def of_check(check: str) -> list[str]:
+    """The playbooks that a finding of this check leads to, each with what to type."""
+    from playbooks import loader
+
+    try:
+        known = [loader.load(path) for _name, path in sorted(loader.files(loader.folders()).items())]
+    except loader.PlaybookError:
+        return ["  the playbooks cannot be read: `smoke playbook list` says what is wrong with them"]
+    led = [one for one in known if check in {finding.check for finding in one.findings}]
+    return [f"  smoke playbook show {one.name:<22} {one.title}" for one in led]

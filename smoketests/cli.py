@@ -37,6 +37,8 @@ ELSEWHERE = {
     "playbook": "playbooks.command:playbook",
     "report": "smoketests.nightly_command:report_command",
 }
+# the playbooks that a check leads to, a line each
+WHAT_TO_DO = "playbooks.show:of_check"
 
 
 class Commands(click.Group):
@@ -48,9 +50,14 @@ class Commands(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in ELSEWHERE:
             return super().get_command(context, name)
-        module, _, attribute = ELSEWHERE[name].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
+        command: click.Command = _elsewhere(ELSEWHERE[name])
         return command
+
+
+def _elsewhere(place: str) -> Any:
+    """What is behind `module:name`, loaded now."""
+    module, _, attribute = place.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -156,6 +163,8 @@ def explain_check(name: str) -> None:
         return
     _known(name, clusters=True)
     click.echo(explain.explain(name))
+    for line in _elsewhere(WHAT_TO_DO)(name):
+        click.echo(line)
 
 
 @smoke.command()

@@ -167,6 +167,7 @@ def test_explain_tells_the_question_the_limits_the_way_back_and_the_playbook() -
 
     for part in ("?", "swappiness_warning = 1", "Ok again:", "Playbook: tune-os", "Facts in every finding: swappiness"):
         assert part in words
+    assert "smoke playbook show tune-os " in words
 
 
 def test_a_reader_that_has_had_enough_is_no_error(tmp_path: pathlib.Path) -> None:
