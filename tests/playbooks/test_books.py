@@ -212,6 +212,15 @@ def test_every_command_parses_and_quotes_its_arguments(name: str, tmp_path: path
 
 
 @pytest.mark.parametrize("name", names())
+def test_a_comma_inside_of_an_argument_is_quoted(name: str) -> None:
+    """YAML would make two arguments of it: [df, --output=source,size]"""
+    text = re.sub(r'"[^"]*"', "", (ROOT / f"playbooks/{name}.yaml").read_text())
+    lists = re.findall(r"(?:run|done|undo): \[([^]]*)", text)
+
+    assert [words for words in lists if re.search(r",[^\s]", words)] == []
+
+
+@pytest.mark.parametrize("name", names())
 def test_no_two_steps_of_a_playbook_have_one_name(name: str) -> None:
     named = [step.name for step in book(name).steps if step.kind in ("run", "kafka", "wait")]
 

@@ -12,6 +12,8 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -213,3 +215,30 @@ def test_a_hidden_read_only_file_system_is_repaired(machine: Machine, tmp_path: 
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert kept == "data\n"
     assert after["status"] in ("ok", "warning"), after["reason"]
+
+
+def test_room_is_made_on_a_full_disk_and_the_wait_sees_it(machine: Machine, tmp_path: pathlib.Path) -> None:
+    """Its wait looks every 2 s instead of every minute."""
+    without_cluster("full-disk", tmp_path / "books")
+    file = tmp_path / "books/full-disk.yaml"
+    file.write_text(file.read_text().replace("every: 60s", "every: 2s"))
+    path = tmp_path / "d1"
+    path.mkdir()
+    with filesystems.loop_device(tmp_path, "disk", 64) as device:
+        filesystems.command("mkfs.ext4", "-q", "-F", "-m", "0", device)
+        machine.inside.run("mount", device, str(path))
+        broker = machine.broker(path)
+        machine.inside.run("fallocate", "-l", "52M", f"{path}/segment")
+        before = machine.findings("disk_usage")[str(path)]
+        waiting = threading.Thread(target=lambda: (time.sleep(12), machine.inside.run("rm", f"{path}/segment")))
+        waiting.start()
+        answer = machine.smoke(
+            "run", "full-disk", "--playbooks", str(tmp_path / "books"), "--item", str(path), answers="yy"
+        )
+        waiting.join()
+        broker.kill()
+        machine.inside.run("umount", str(path))
+
+    assert (before["status"], before["playbook"]) == ("critical", "full-disk")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "segment" not in answer.stderr and "not yet: disk_usage" in answer.stdout
