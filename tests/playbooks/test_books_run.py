@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -230,7 +229,7 @@ def test_room_is_made_on_a_full_disk_and_the_wait_sees_it(machine: Machine, tmp_
         broker = machine.broker(path)
         machine.inside.run("fallocate", "-l", "52M", f"{path}/segment")
         before = machine.findings("disk_usage")[str(path)]
-        waiting = threading.Thread(target=lambda: (time.sleep(12), machine.inside.run("rm", f"{path}/segment")))
+        waiting = threading.Timer(12, machine.inside.run, ("rm", f"{path}/segment"))
         waiting.start()
         answer = machine.smoke(
             "run", "full-disk", "--playbooks", str(tmp_path / "books"), "--item", str(path), answers="yy"
