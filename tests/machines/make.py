@@ -300,6 +300,33 @@ def nic_reset_under_load() -> tuple[Changes, Changes]:
     }, {}
 
 
+def failed_log_dir() -> tuple[Changes, Changes]:
+    """The journal of /kafka/d2 aborts; the broker's next write there fails, and it goes on without the log dir."""
+    before = "[2026-11-18 10:41:02,117] INFO [Partition pay-7 broker=3] ISR updated to 3,1  and version updated to 9"
+    rows = (
+        f"{before} (kafka.cluster.Partition)",
+        "[2026-11-18 10:48:44,536] ERROR Error while appending records to pay-7 in dir /kafka/d2"
+        " (org.apache.kafka.storage.internals.log.LogDirFailureChannel)",
+        "java.io.IOException: Read-only file system",
+        "org.apache.kafka.common.errors.KafkaStorageException: Error while appending records to pay-7 in dir /kafka/d2",
+        "[2026-11-18 10:48:44,566] WARN Stopping serving logs in dir /kafka/d2 (kafka.log.LogManager)",
+    )
+    text = "".join(f"{row}\n" for row in rows)
+    log = Touched("", {"inode": 77, "end": 9216, "skipped_bytes": 0, "text": text})
+    lines = kernel_lines(
+        "Aborting journal on device sdb1-8.",
+        "EXT4-fs error (device sdb1): ext4_journal_check_start:83: comm data-plane-kafk: Detected aborted journal",
+        "EXT4-fs (sdb1): Remounting filesystem read-only",
+        hours_ago=0.3,
+    )
+    answers = {
+        "touch write /kafka/d2": Touched("EROFS", {"errno": "EROFS", "error": "Read-only file system"}),
+        "touch search /srv/kafka/logs/server.log": log,
+        "kernel_records": lines,
+    }
+    return {"answers": answers}, {}
+
+
 def healthy_jbod_broker() -> tuple[Changes, Changes]:
     return {}, {}
 
@@ -313,6 +340,7 @@ HANDMADE: Sequence[Callable[[], tuple[Changes, Changes]]] = (
     edac_ce_storm,
     edac_ue,
     nic_reset_under_load,
+    failed_log_dir,
 )
 
 

@@ -47,7 +47,7 @@ def test_a_healthy_cluster_is_read_whole_and_nothing_is_wrong(cluster: KafkaClus
     assert max(row.size_bytes or 0 for row in facts.partitions or ()) >= 640 << 10
     assert (facts.controller in cluster.controllers) if cluster.controllers else (facts.controller in cluster.brokers)
     assert bool(facts.quorum) == bool(cluster.controllers)
-    for check in ("partitions", "broker_ids", "zk_quorum"):
+    for check in ("partitions", "topology", "broker_ids", "zk_quorum"):
         assert {row["status"] for row in judged(view, check).values()} == {"ok"}, check
 
 
