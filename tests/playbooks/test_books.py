@@ -270,3 +270,12 @@ def test_the_example_of_the_page_is_a_valid_playbook() -> None:
     text = page.partition("```yaml\n")[2].partition("```")[0]
 
     assert parse(text.encode(), "our-own.yaml").steps
+
+
+@pytest.mark.parametrize("name", names())
+def test_no_file_that_may_hold_a_password_is_shown(name: str) -> None:
+    """What a step prints stands on the screen and, of a failed one, in the journal."""
+    for kind, _step, words in commands(book(name)):
+        if kind == "run" and words[0] in ("cat", "head", "tail"):
+            assert words[1].startswith("/proc/"), words
+        assert "--property=Environment" not in " ".join(words)
