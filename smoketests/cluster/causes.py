@@ -14,6 +14,7 @@ from smoketests.cluster.view import LONGEST_TEXT, ClusterFinding, ClusterView, f
 # what the item of each names: the mount itself, or the disk below it
 OF_MOUNTS = ("disk_usage",)
 OF_DISKS = ("disk_errors", "smart", "raid", "disk_latency")
+CHECKS = ("mounts", "kafka_log", *OF_MOUNTS, *OF_DISKS)
 # what the broker's log may tell besides without being a matter of its own
 NO_MATTER = {lines.LOG_DIR, lines.EXPAND, lines.MOVED}
 # /kafka/d3 on sdd (ST8000NM0055, serial ZA1BC2, slot pci-0000:00:17.0-ata-4)
@@ -54,22 +55,34 @@ class Sign(NamedTuple):
 
 def judge(view: ClusterView) -> list[ClusterFinding]:
     """A finding for each disk or log dir of a host of which two checks or more tell; facts.seen_by are theirs."""
+    bad = _bad(view)
+    given_up = _given_up(view)
     return [_finding(view, host, place, signs)
-            for host in view.hosts for place, signs in _places(view, host).items()
+            for host in view.hosts if host.name in bad or host.name in given_up
+            for place, signs in _places(bad.get(host.name, []), given_up.get(host.name, [])).items()
             if len({sign.check for sign in signs}) > 1]  # fmt: skip
 
 
-def _places(view: ClusterView, host: Host) -> dict[str, list[Sign]]:
+def _bad(view: ClusterView) -> dict[str, list[Record]]:
+    """What is wrong on each host, of the checks that may see a disk's failure."""
+    found: dict[str, list[Record]] = {}
+    for check in CHECKS:
+        for host, row in findings(view, check):
+            if row.get("status") in (WARNING, CRITICAL):
+                found.setdefault(host.name, []).append(row)
+    return found
+
+
+def _places(bad: Sequence[Record], given_up: Sequence[tuple[str, Sign]]) -> dict[str, list[Sign]]:
     """What is wrong with each mount of a host, and with each log dir that lies on no such mount."""
-    found = {str(row["item"]): [sign] for row, sign in _failing(view, host)}
-    for folder, sign in (*_logged(view, host), *_given_up(view, host)):
+    found = {str(row["item"]): [sign] for row, sign in _failing(bad)}
+    for folder, sign in (*_logged(bad), *given_up):
         place = max((place for place in found if _holds(place, folder)), key=len, default=folder)
         found.setdefault(place, []).append(sign)
-    for check in (*OF_MOUNTS, *OF_DISKS):
-        for row in _bad(view, check, host):
-            for place, signs in found.items():
-                if str(row["item"]) in _names(check, place, signs[0]):
-                    signs.append(_sign(row))
+    for row in bad:
+        for place, signs in found.items():
+            if str(row["item"]) in _names(str(row["check"]), place, signs[0]):
+                signs.append(_sign(row))
     return found
 
 
@@ -77,11 +90,7 @@ def _names(check: str, place: str, failing: Sign) -> frozenset[str]:
     """The items of a check that are about what fails; how full a mount is matters only where that is its failure."""
     if check in OF_DISKS:
         return failing.words
-    return frozenset({place}) if ": full: " in failing.reason else frozenset()
-
-
-def _bad(view: ClusterView, check: str, host: Host) -> list[Record]:
-    return [row for _host, row in findings(view, check, [host]) if row.get("status") in (WARNING, CRITICAL)]
+    return frozenset({place}) if check in OF_MOUNTS and ": full: " in failing.reason else frozenset()
 
 
 def _sign(row: Record, words: frozenset[str] = frozenset(), whole: bool = True) -> Sign:
@@ -91,31 +100,34 @@ def _sign(row: Record, words: frozenset[str] = frozenset(), whole: bool = True) 
     return Sign(check, item, status, reason, playbook, whole, words)
 
 
-def _failing(view: ClusterView, host: Host) -> Iterator[tuple[Record, Sign]]:
+def _failing(bad: Sequence[Record]) -> Iterator[tuple[Record, Sign]]:
     """The mounts that fail: that another disk is mounted, or fstab lacks a line, is no failure of a disk."""
-    for row in _bad(view, "mounts", host):
-        facts = typed(row.get("facts"), Mount)
-        if row["status"] == CRITICAL and facts and any(facts[1:]):
+    for row in bad:
+        facts = typed(row.get("facts"), Mount) if (row["check"], row["status"]) == ("mounts", CRITICAL) else None
+        if facts and any(facts[1:]):
             yield row, _sign(row, frozenset(WORD.findall(facts.where)))
 
 
-def _logged(view: ClusterView, host: Host) -> Iterator[tuple[str, Sign]]:
+def _logged(bad: Sequence[Record]) -> Iterator[tuple[str, Sign]]:
     """The log dirs that failed as the broker's own log tells; whole if it tells of one and of nothing else."""
-    for row in _bad(view, "kafka_log", host):
-        facts = typed(row.get("facts"), BrokerLog)
+    for row in bad:
+        facts = typed(row.get("facts"), BrokerLog) if row["check"] == "kafka_log" else None
         failed = [about for kind, about in zip(facts.kinds, facts.about) if kind == lines.LOG_DIR] if facts else []
         alone = bool(facts) and len(failed) == 1 and set(facts.kinds if facts else ()) <= NO_MATTER
         for folder in failed:
             yield folder, _sign(row, whole=alone)
 
 
-def _given_up(view: ClusterView, host: Host) -> Iterator[tuple[str, Sign]]:
-    """The log dirs that failed as Kafka tells; `partitions` has a finding of each."""
-    broker = view.cluster.broker_ids.get(host.name)
+def _given_up(view: ClusterView) -> dict[str, list[tuple[str, Sign]]]:
+    """By host, the log dirs that failed as Kafka tells; `partitions` has a finding of each."""
+    names = {broker: name for name, broker in view.cluster.broker_ids.items()}
+    found: dict[str, list[tuple[str, Sign]]] = {}
     for row in (view.kafka.log_dirs if view.kafka else None) or ():
-        if row.error and row.broker == broker:
+        if row.error and row.broker in names:
             item = f"broker {row.broker} {row.path}"[:LONGEST_TEXT]
-            yield row.path, Sign("partitions", item, CRITICAL, f"Kafka says {row.error}")
+            sign = Sign("partitions", item, CRITICAL, f"Kafka says {row.error}")
+            found.setdefault(names[row.broker], []).append((row.path, sign))
+    return found
 
 
 def _holds(place: str, folder: str) -> bool:

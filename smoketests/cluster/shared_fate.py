@@ -23,9 +23,9 @@ from smoketests.cluster.statistics import by_chance
 from smoketests.cluster.view import NO_REPORT, ClusterFinding, ClusterView, some
 
 LIMITS = {"together_warning": 3, "chance_percent": 10.0, "times_elsewhere": 2.0}
-READS = {"smart": fates.Drive, "mounts": causes.Mount, "kafka_log": causes.BrokerLog}
-# of these only the verdicts matter
-ALSO_ASKS = (*(check for checks in HOST_KINDS.values() for check in checks), *causes.OF_MOUNTS, *causes.OF_DISKS)
+READS = {"smart": fates.Drive}
+# of these only what is wrong matters
+ALSO_ASKS = (*(check for checks in HOST_KINDS.values() for check in checks), *causes.CHECKS)
 
 
 def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFinding]:

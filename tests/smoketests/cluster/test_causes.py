@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.sources import kafka_log_lines as lines
-from smoketests import cluster
+from smoketests import cluster, explain
+from smoketests.cluster import causes as module
 from smoketests.cluster.view import ClusterView
 from smoketests.show.fold import fold
 from tests.smoketests.cluster.test_partitions import THREE, kafka, log_dir, part
@@ -120,6 +121,11 @@ def test_a_full_disk_is_one_cause_with_its_usage() -> None:
     (row,) = causes(view({**THREE, 1: [full, said("disk_usage", "/kafka/d2", "critical")]}))
 
     assert "seen by mounts, disk_usage" in row["reason"]
+
+
+@pytest.mark.parametrize(("check", "kind"), [("mounts", module.Mount), ("kafka_log", module.BrokerLog)])
+def test_what_is_read_is_what_the_agent_tells(check: str, kind: Any) -> None:
+    assert set(kind._fields) <= set(explain.facts(check))
 
 
 ODD = st.one_of(st.none(), st.text(max_size=5), st.lists(st.one_of(st.text(max_size=3), st.lists(st.text(max_size=3)))))
