@@ -13,7 +13,7 @@ from agent.expected import Expected
 from agent.host import Answer, Stuck, Touched
 from agent.sources import kafka_log_lines as lines
 from agent.status import Finding
-from tests.agent.servers import answers, broker, machine
+from tests.agent.servers import BROKER_CONFIG, answers, broker, machine
 from tests.machine import NOW, HandmadeHost, by_item, next_run, run_checks
 
 LOG, STATE = "/srv/kafka/logs/server.log", "/srv/kafka/logs/state-change.log"
@@ -306,6 +306,18 @@ def test_a_broker_that_writes_to_the_journal_is_read_there() -> None:
 
 def test_a_broker_that_does_not_run_is_still_told_from_its_old_logs() -> None:
     assert look_at(after_one_quiet_run(FAILED, answers={"processes": []})).status == "critical"
+
+
+def test_a_kraft_controller_of_its_own_is_asked_too() -> None:
+    config = Touched("", {"text": "process.roles=controller\nnode.id=11\nlog.dirs=/kafka/meta\n"})
+    said = {
+        **logs(found(FENCED.replace("11:11:11", "11:00:11"))),
+        f"touch read {BROKER_CONFIG}": config,
+        "uptime_s": 1e6,
+    }
+    host = machine(broker(), roles=("controller",), answers=said)
+
+    assert look_at(host, "controller").facts["kinds"] == (lines.FENCED,)
 
 
 def test_a_machine_without_a_broker_is_skipped() -> None:
