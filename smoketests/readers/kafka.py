@@ -100,8 +100,10 @@ def _facts(admin: Any) -> KafkaFacts:
     moves_said = questions.begin("reassignments", admin.list_partition_reassignments, optional=True)
     # a cluster with ZooKeeper, or a broker older than KRaft, has no such thing
     quorum_said = questions.begin(QUORUM, lambda: _quorum(admin.describe_metadata_quorum()), optional=True)
-    moves = moves_said() or {}
-    partitions = None if topics is None else kafka_topics.partitions(topics, settings or {}, moves, questions.tell)
+    moves = moves_said()
+    partitions = (
+        None if topics is None else kafka_topics.partitions(topics, settings or {}, moves or {}, questions.tell)
+    )
     quorum = quorum_said()
     return KafkaFacts(
         cluster_id=str(cluster.get("cluster_id") or ""),
@@ -113,6 +115,7 @@ def _facts(admin: Any) -> KafkaFacts:
         log_dirs=tuple(row for broker in sorted(told) for row in told[broker].log_dirs) or None,
         throttled=_throttled(settings, told),
         version=version,
+        tells_moves=moves is not None,
     )
 
 

@@ -74,7 +74,7 @@ class KafkaFacts(NamedTuple):
     controller: the active one; of a KRaft cluster, the leader of its quorum. untold: what could not be read, a
     sentence each. log_dirs: None if no broker told; a broker that did not is in untold. throttled: the topics and
     brokers whose replication is throttled ("topic orders", "broker 1"); None if that could not be read. version: of
-    the broker that was asked first.
+    the broker that was asked first. tells_moves: False for a Kafka before 2.4, whose reassignments only ZooKeeper knows.
     """
 
     cluster_id: str
@@ -86,3 +86,4 @@ class KafkaFacts(NamedTuple):
     log_dirs: tuple[LogDir, ...] | None = None
     throttled: tuple[str, ...] | None = None
     version: str = ""
+    tells_moves: bool = True

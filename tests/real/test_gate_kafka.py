@@ -9,6 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from tests.real import kafka_servers
 from tests.real.bad_peers import Serve, listening, silent
 from tests.real.gate_site import GateSite, gate_site
 from tests.real.kafka_cluster import revive
@@ -216,6 +217,29 @@ def test_a_wrong_protocol_or_login_is_cannot_tell_with_the_reason(
     assert (decided.answer, decided.exit_code) == ("CANNOT TELL", 3), decided
     assert reason in decided.of("cannot tell")["availability"], decided
     assert "geheim" not in str(decided.document) + decided.said
+
+
+def test_a_real_broker_that_wants_another_login_is_cannot_tell(site: GateSite, tmp_path: pathlib.Path) -> None:
+    if site.kraft:
+        pytest.skip("the same as in ZooKeeper mode: a broker of its own is asked")
+    accounts = 'PlainLoginModule required username="b" password="b" user_b="b" user_smoke="s-secret";'
+    module = "org.apache.kafka.common.security.plain."
+    server = kafka_servers.with_kraft(tmp_path / "sasl", "SASL_PLAINTEXT", **{
+        "sasl.enabled.mechanisms": "PLAIN", "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.clients.plain.sasl.jaas.config": f"{module}{accounts}",
+    })  # fmt: skip
+    inventory = site.write("sasl.yaml", kafka=[server.address])
+    said = f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={LOGIN}\n"
+    (tmp_path / "client.properties").write_text(said)
+    with server:
+        wrong = site.gate("kafka-a01", inventory=inventory,
+                          environment={"SMOKE_KAFKA_CLIENT": str(tmp_path / "client.properties")})  # fmt: skip
+        none = site.gate("kafka-a01", inventory=inventory)
+
+    assert wrong.answer == none.answer == "CANNOT TELL", (wrong, none)
+    assert "is our login right?" in wrong.of("cannot tell")["availability"]
+    assert "does it want a login (SASL)?" in none.of("cannot tell")["availability"]
+    assert "geheim" not in str(wrong.document) + wrong.said
 
 
 def test_a_host_that_does_not_answer_is_cannot_tell(site: GateSite) -> None:

@@ -31,6 +31,10 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     untold = [why for why in situation.kafka.untold if why.startswith("reassignments")]
     if untold:
         raise CannotTell("; ".join(untold))
+    if not situation.kafka.tells_moves:
+        raise CannotTell(
+            "a Kafka before 2.4 does not tell its reassignments: kafka-reassign-partitions.sh --verify does"
+        )
     moving = [row for row in partitions if row.adding or row.removing]
     said = f"{wording.listed(moving, limits)} are being reassigned; wait for it or cancel it" if moving else ""
     return ruled([critical(said)] if moving else [], "no reassignment runs", moving=wording.rows(moving))

@@ -161,6 +161,7 @@ PARTITIONS = [
     untold("no partition could be read", "offline", kafka_says=kafka()._replace(partitions=None)),
     untold("reassignments could not be read", "reassignments",
            kafka_says=kafka(untold=("reassignments cannot be read: no answer in 22 s",))),
+    untold("this Kafka is too old to tell its reassignments", "reassignments", kafka_says=kafka(tells_moves=False)),
     untold("throttles could not be read", "throttles", kafka_says=kafka(throttled=None)),
     untold("the last in sync leaves and unclean elections are not told", "unclean",
            kafka_says=kafka(partition(isr=(1,), min_isr=1, unclean=None)), accept=KNOWN),
