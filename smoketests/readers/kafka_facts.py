@@ -74,7 +74,7 @@ class KafkaFacts(NamedTuple):
     controller: the active one; of a KRaft cluster, the leader of its quorum. untold: what could not be read, a
     sentence each. log_dirs: None if no broker told; a broker that did not is in untold. throttled: the topics and
     brokers whose replication is throttled ("topic orders", "broker 1"); None if that could not be read. version: of
-    the broker that was asked first. tells_moves: False for a Kafka before 2.4, whose reassignments only ZooKeeper knows.
+    the broker that was asked first. tells_moves: False where its reassignments are not told, as before Kafka 2.4.
     """
 
     cluster_id: str
