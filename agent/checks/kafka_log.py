@@ -8,8 +8,8 @@ Warning: its ZooKeeper session expired, and all that it led got other leaders; a
 that was silent for too long; within an hour one broker fell out of the ISR of 10 partitions that this one leads, or
 this broker cut off the end of 50 partitions, which only other copies or nobody had.
 Unknown: none of its logs can be read, or more was written since the last run than can be searched.
-Ok again: 24 hours after the last one, or after a reboot; a failed log dir as soon as the broker was restarted without
-a new failure. ISR expands and leaders that moved are counted in the facts, no more: each planned restart brings both.
+Ok again: 24 hours after the last one, or after a reboot; a failed log dir only when the broker was restarted and it
+did not fail anew. ISR expands and leaders that moved are counted in the facts, no more: planned restarts bring both.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ SEPARATOR = "\t"
 
 
 class Facts(NamedTuple):
-    """One column for each kind of event and what it was about, the latest first. about: a log dir, or a broker's id.
+    """One column for each kind of event and what it was about: failed log dirs, then the others, the latest first.
 
-    times: within the last day; most_in_an_hour of them. last_at: of a log dir the first. last: its words, such as a
-    partition. log_dirs: of the broker's configuration, empty where that is not known.
+    about: a log dir, or a broker's id. times: within the last day; most_in_an_hour of them. last: words of the last
+    one, such as a partition. log_dirs: of the broker's configuration, empty where that is not known.
     """
 
     item: str
@@ -105,8 +105,10 @@ def look(host: Host, item: str) -> Facts:
     service = kafka.running(host, *ROLES).get(item)
     log_dirs = kafka.log_dirs(service.config) if service and service.config else []
     reading = kafka_logs.read_new(host, SUBJECT, item, lines.NEEDLES, kafka_logs.STATE_NAMES)
-    host.state.add_incidents(SUBJECT, item, _incidents(host, reading, log_dirs))
-    rows = _rows(host, item, service.process.started_at if service else 0.0)
+    new = _incidents(host, reading, log_dirs)
+    host.state.add_incidents(SUBJECT, item, [seen for seen in new if seen.kind != lines.LOG_DIR])
+    failed = [seen for seen in new if seen.kind == lines.LOG_DIR]
+    rows = [*_failed_dirs(host, item, failed, service.process.started_at if service else 0.0), *_rows(host, item)]
     facts = Facts(item, reading.searched, reading.not_read, tuple(log_dirs))
     columns: Dict[str, Any] = dict(zip(COLUMNS, zip(*rows)))
     return facts._replace(**columns)
@@ -141,22 +143,34 @@ def _log_dir(path: str, log_dirs: Sequence[str]) -> str:
     return max(holding, key=len, default=path)
 
 
-def _rows(host: Host, item: str, started_at: float) -> List[Tuple[Any, ...]]:
-    """What the columns of the facts hold. A restart of the broker clears the log dirs that had failed before it."""
+def _failed_dirs(host: Host, item: str, new: Sequence[Incident], started_at: float) -> List[Tuple[Any, ...]]:
+    """A log dir that failed stays out until the broker is restarted, however long ago that was."""
+    key = f"{SUBJECT}/{item}/failed"
+    before = host.state.remembered(key) or []
+    first: Dict[str, Incident] = {}
+    for seen in (*(Incident(*row) for row in before), *new):
+        if seen.at >= started_at + START_S:
+            first.setdefault(seen.text.partition(SEPARATOR)[0], seen)
+    host.state.remember(key, [list(seen) for seen in first.values()] or None)
+    return [_row(lines.LOG_DIR, about, [seen], host.now()) for about, seen in first.items()]
+
+
+def _rows(host: Host, item: str) -> List[Tuple[Any, ...]]:
+    """What else the columns of the facts hold, of the last day."""
     now = host.now()
     groups: Dict[Tuple[str, str], List[Incident]] = {}
     for seen in host.state.incidents(SUBJECT, item):
-        if seen.at >= now - DAY_S and not (seen.kind == lines.LOG_DIR and seen.at < started_at + START_S):
+        if seen.at >= now - DAY_S:
             groups.setdefault((seen.kind, seen.text.partition(SEPARATOR)[0]), []).append(seen)
     latest = sorted(groups.items(), key=lambda group: group[1][-1].at, reverse=True)[:MOST_ROWS]
     return [_row(kind, about, seen, now) for (kind, about), seen in latest]
 
 
 def _row(kind: str, about: str, seen: Sequence[Incident], now: float) -> Tuple[Any, ...]:
-    told = seen[0] if kind == lines.LOG_DIR else seen[-1]
-    busiest = incident_history.busiest(seen, HOUR_S)
-    ago = round((now - seen[-1].at) / HOUR_S, 2)
-    return kind, about, sum(one.times for one in seen), busiest, ago, moment(told.at), told.text.partition(SEPARATOR)[2]
+    last = seen[-1]
+    ago = round((now - last.at) / HOUR_S, 2)
+    times, busiest = sum(one.times for one in seen), incident_history.busiest(seen, HOUR_S)
+    return kind, about, times, busiest, ago, moment(last.at), last.text.partition(SEPARATOR)[2]
 
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
@@ -165,7 +179,8 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
         kind, _about, times, in_an_hour, hours_ago, _at, last = row
         limit, verdict, words = RULES.get(kind, NEVER)
         counted = in_an_hour if "_per_hour_" in limit else times
-        if hours_ago < limits["clear_after_hours"] and counted >= limits.get(limit, float("inf")):
+        news = kind == lines.LOG_DIR or hours_ago < limits["clear_after_hours"]
+        if news and counted >= limits.get(limit, float("inf")):
             often = "once" if times == 1 else f"{times} times"
             said = words.format(often=often, **dict(zip(COLUMNS, row)))
             found.append(verdict(said, _playbook(kind, last)))
