@@ -41,13 +41,15 @@ class GateSite:
         """The inventory; what is given stands in place of what is so."""
         servers = [f"{server}/kafka" for server in self.kafka.ensemble.servers] if self.kafka.ensemble else []
         own = {"kafka": self.kafka.servers, **({"zookeeper": servers} if servers else {}), **cluster}
+        combined = self.kafka.controllers.keys() == {*IDS}
+        roles = ["broker", "controller"] if combined else ["broker"]
         hosts: dict[str, dict[str, Any]] = {
-            host: {"roles": ["broker"], "layout": "jbod", "broker_id": number, "skip": dict(NOT_HERE)}
+            host: {"roles": roles, "layout": "jbod", "broker_id": number, "skip": dict(NOT_HERE)}
             for host, number in zip(BROKERS, IDS)
         }
         if self.disk:
             hosts[BROKERS[1]].update(mounts=[str(self.disk.path)], disks=[SERIAL])
-        for host, node in zip(QUORUM, CONTROLLERS):
+        for host, node in zip(() if combined else QUORUM, CONTROLLERS):
             hosts[host] = {"roles": ["zookeeper"], "skip": dict(NOT_HERE)}
             if self.kraft:
                 hosts[host] = {"roles": ["controller"], "broker_id": node, "skip": dict(NOT_HERE)}
@@ -107,11 +109,12 @@ class Disk(NamedTuple):
 
 @contextlib.contextmanager
 def gate_site(folder: pathlib.Path, mode: str, device: str = "") -> Iterator[GateSite]:
-    """mode: zookeeper or kraft. device: for the disk of broker 2, if it has one."""
-    begin = {"zookeeper": kafka_cluster.with_zookeeper, "kraft": kafka_cluster.with_kraft}[mode]
-    with site(folder, [*BROKERS, *QUORUM]) as hosts:
-        brokers = [hosts.machines[name].place for name in BROKERS]
-        quorum = [hosts.machines[name].place for name in QUORUM]
+    """mode: zookeeper, kraft or combined (brokers that are controllers). device: for the disk of broker 2, if any."""
+    begin = {"zookeeper": kafka_cluster.with_zookeeper, "kraft": kafka_cluster.with_kraft,
+             "combined": kafka_cluster.with_combined}[mode]  # fmt: skip
+    with site(folder, BROKERS if mode == "combined" else [*BROKERS, *QUORUM]) as hosts:
+        places = [machine.place for machine in hosts.machines.values()]
+        brokers, quorum = places[: len(IDS)], places[len(IDS) :]
         disk = Disk(folder / "disk2")
         if device:
             disk.put(hosts.machines[BROKERS[1]], device)

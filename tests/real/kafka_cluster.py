@@ -207,6 +207,27 @@ def with_kraft(
     yield from _running(KafkaCluster(brokers, None, controllers), [*controllers.values(), *brokers])
 
 
+@contextlib.contextmanager
+def with_combined(
+    folder: pathlib.Path, places: Sequence[Place] = HERE, _quorum: Sequence[Place] = (),
+    log_dirs: Mapping[int, Sequence[pathlib.Path]] | None = None,
+) -> Iterator[KafkaCluster]:  # fmt: skip
+    """Three KRaft servers that are broker and controller in one process each; the node ids are the brokers'."""
+    ports = [(free_port(), free_port()) for _ in places]
+    voters = [f"{node}@{at.address}:{port}" for node, at, (_, port) in zip(IDS, places, ports)]
+    servers = [
+        Kafka(folder / f"broker{node}", {
+            "process.roles": "broker,controller", "node.id": node, "controller.quorum.voters": ",".join(voters),
+            "listeners": f"PLAINTEXT://{at.address}:{port},CONTROLLER://{at.address}:{quorum}",
+            "advertised.listeners": f"PLAINTEXT://{at.address}:{port}", "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT", **BROKER_S,
+            **_dirs(log_dirs, node),
+        }, port, at.address, at.enter) for node, at, (port, quorum) in zip(IDS, places, ports)
+    ]  # fmt: skip
+    format_logs(servers)
+    yield from _running(KafkaCluster(servers, None, dict(zip(IDS, servers))), servers)
+
+
 def _dirs(log_dirs: Mapping[int, Sequence[pathlib.Path]] | None, number: int) -> dict[str, object]:
     given = (log_dirs or {}).get(number)
     return {"log.dirs": ",".join(map(str, given))} if given else {}

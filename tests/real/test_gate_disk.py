@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
@@ -87,15 +88,16 @@ def _behind_its_replacement(site: GateSite, new: str) -> None:
         format_logs([kafka.brokers[2]])  # without it a KRaft broker does not start on an empty disk
     kafka.brokers[2].start()
     kafka.until("all log dirs", lambda facts: len({(row.broker, row.path) for row in facts.log_dirs or ()}) == 4)
-    early = site.gate("kafka-a02", *AFTER, purpose="replace-disk")
+    steady = ("--wait", "8", "--readings", "2", "--every", "1")
+    with ThreadPoolExecutor() as beside:
+        waiting = beside.submit(site.gate, "kafka-a02", *AFTER, *steady, purpose="replace-disk")
+        early = site.gate("kafka-a02", *AFTER, purpose="replace-disk")
 
-    assert early.answer == "NO-GO", early
-    assert "missing are broker 2 (kafka-a02)" in early.of("failed")["under_replicated"]
-
-    kafka.throttle("orders", None)
-    kafka.settle()
-    kafka.elect()
-    steady = ("--wait", "3", "--readings", "2", "--every", "1")
-    whole = site.gate("kafka-a02", *AFTER, *steady, purpose="replace-disk")
+        assert early.answer == "NO-GO", early
+        assert "missing are broker 2 (kafka-a02)" in early.of("failed")["under_replicated"]
+        kafka.throttle("orders", None)
+        kafka.settle()
+        kafka.elect()
+        whole = waiting.result(500)
     assert whole.answer == "GO", whole
     assert whole.rules["log_dirs"]["status"] == "passed" and whole.rules["under_replicated"]["status"] == "passed"

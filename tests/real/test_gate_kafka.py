@@ -264,3 +264,19 @@ def test_a_quorum_that_lost_its_majority_is_never_a_yes(site: GateSite) -> None:
 
     assert broker.answer != "GO" and last.answer != "GO", (broker, last)
     assert ("kraft_quorum" if site.kraft else "zookeeper") in last.bad
+
+
+def test_brokers_that_are_their_own_controllers(tmp_path: pathlib.Path) -> None:
+    """One process each: with one of them gone, both the partitions and the quorum can spare no other."""
+    with gate_site(tmp_path, "combined") as site:
+        well = site.gate("kafka-a01")
+        site.kafka.kill(3)
+        other, itself = site.gate("kafka-a01"), site.gate("kafka-a03")
+        site.kafka.brokers[3].start()
+        site.kafka.settle()
+        site.kafka.until("3 is in step", lambda facts: not _late(facts))
+        site.kafka.elect()
+        again = site.gate("kafka-a03", "--after", "--wait", "3", "--readings", "2", "--every", "1")
+
+    assert well.answer == again.answer == itself.answer == "GO", (well, again, itself)
+    assert other.answer == "NO-GO" and {"availability", "kraft_quorum", "brokers"} <= set(other.of("failed")), other
