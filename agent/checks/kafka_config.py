@@ -106,7 +106,7 @@ def _one_mount_each(facts: Facts) -> Iterator[Verdict]:
         folders = [folder for folder, holding in zip(facts.log_dirs, facts.mounts) if holding == mount]
         yield warning(f"{' and '.join(folders)} share the mount {mount}: one disk, counted twice by Kafka", PLAYBOOK)
     if facts.idle:
-        yield warning(f"no log dir lies on {', '.join(facts.idle)}", PLAYBOOK)
+        yield warning(f"no log dir lies on {', '.join(facts.idle)}, nor any other server's data", PLAYBOOK)
 
 
 def _io_threads(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:

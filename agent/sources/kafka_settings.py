@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Collection, Dict, Mapping, NamedTuple, Tuple
+import os
+from typing import Collection, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
-from agent.host import Host
+from agent.host import CannotTell, Host
 from agent.sources import kafka, mount_table
 
 # a setting, the others that it is judged by, and Kafka's defaults
@@ -27,11 +28,14 @@ DEFAULTS: Mapping[str, Mapping[str, str]] = {
     },
 }
 
+MOST_LINKS = 8
+OTHER_FOLDERS = ("metadata.log.dir", "dataDir", "dataLogDir")
+
 
 class Places(NamedTuple):
     """log_dirs, and for each the mount that holds it and its type. given: whether the configuration names them.
 
-    idle: data mounts of the inventory without a log dir. absent: those that are not mounted now.
+    idle: data mounts of the inventory that no server here writes to. absent: those that are not mounted now.
     """
 
     given: bool
@@ -49,7 +53,7 @@ def values(config: Mapping[str, str], setting: str) -> Dict[str, str]:
 
 def places(host: Host, config: Dict[str, str]) -> Places:
     folders = kafka.log_dirs(config)
-    holding = [mount_table.mount_of(host, folder) for folder in folders]
+    holding = [_mount_of(host, folder) for folder in folders]
     mounts = tuple(mount.path if mount else "/" for mount in holding)
     absent = tuple(path for path in host.expected.mount_paths if mount_table.mount_at(host, path) is None)
     return Places(
@@ -57,13 +61,51 @@ def places(host: Host, config: Dict[str, str]) -> Places:
         log_dirs=tuple(folders),
         mounts=mounts,
         fstypes=tuple(mount.fstype if mount else "" for mount in holding),
-        idle=_idle(host, {*mounts, *absent}),
+        idle=_idle(host, absent),
         absent=absent,
     )
 
 
-def _idle(host: Host, in_use: Collection[str]) -> Tuple[str, ...]:
-    """Where the data mounts were guessed from the log dirs of earlier runs, none is idle: it may be gone for good."""
+def _idle(host: Host, absent: Collection[str]) -> Tuple[str, ...]:
+    """Data mounts that no server of this machine writes to.
+
+    Where they were guessed from the log dirs of earlier runs, none is idle: it may be gone for good.
+    """
     if any(sentence.startswith("data mounts: ") for sentence in host.expected.guessed):
         return ()
-    return tuple(path for path in host.expected.mount_paths if path not in in_use)
+    holding = {mount.path for path in _folders(host) for mount in (_mount_of(host, path),) if mount}
+    return tuple(
+        path for path in host.expected.mount_paths if os.path.normpath(path) not in holding and path not in absent
+    )
+
+
+def _mount_of(host: Host, path: str) -> Optional[mount_table.Mount]:
+    """The mount that holds a folder, through the symbolic links on the root disk that may lead there."""
+    for _link in range(MOST_LINKS):
+        mount = mount_table.mount_of(host, path)
+        onward = _through_link(host, path) if mount is None or mount.path == "/" else ""
+        if not onward:
+            return mount
+        path = onward
+    return None
+
+
+def _through_link(host: Host, path: str) -> str:
+    """Where a path leads if one of its folders is a symbolic link; empty if none is."""
+    parts = os.path.normpath(path).split("/")
+    for number in range(2, len(parts) + 1):
+        folder = "/".join(parts[:number])
+        try:
+            target = str(host.touch("link", folder).facts.get("target", ""))
+        except CannotTell:
+            return ""
+        if target:
+            return os.path.normpath(os.path.join(os.path.dirname(folder), target, *parts[number:]))
+    return ""
+
+
+def _folders(host: Host) -> Iterator[str]:
+    """Where the servers that run here keep their data: log dirs, KRaft's metadata, ZooKeeper's snapshots and log."""
+    for service in kafka.services(host):
+        yield from kafka.log_dirs(service.config) if service.role != "zookeeper" else ()
+        yield from (service.config[name] for name in OTHER_FOLDERS if service.config.get(name))

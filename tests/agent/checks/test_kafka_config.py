@@ -12,7 +12,7 @@ from agent.expected import Expected, ExpectedMount
 from agent.host import CannotTell, Touched
 from agent.sources import kafka_settings
 from agent.status import Finding
-from tests.agent.servers import BROKER_CONFIG, broker, machine
+from tests.agent.servers import BROKER_CONFIG, ZOOKEEPER_CONFIG, broker, machine, zookeeper
 from tests.machine import HandmadeHost, by_item, run_checks
 
 MOUNTS = ("/kafka/d1", "/kafka/d2")
@@ -115,6 +115,34 @@ def test_where_the_log_dirs_lie(log_dirs: str, mounts: str, status: str, words: 
     finding = look_at(kafka_machine(said(log_dirs=log_dirs or None), mounts))["log.dirs"]
 
     assert finding.status == status and words in finding.verdict.reason
+
+
+def test_a_mount_that_another_server_uses_is_not_idle() -> None:
+    """KRaft's metadata, ZooKeeper's data, and the other broker's log dirs may have mounts of their own."""
+    mounts = ("/kafka/d1", "/kafka/d2", "/kafka/meta", "/zk/data", "/zk/log")
+    other = "/etc/kafka/2.properties"
+    texts = {
+        BROKER_CONFIG: said(log_dirs="/kafka/d1", metadata_log_dir="/kafka/meta"),
+        other: said(log_dirs="/kafka/d2"),
+        ZOOKEEPER_CONFIG: "clientPort=2181\ndataDir=/zk/data/zookeeper\ndataLogDir=/zk/log\n",
+    }
+    host = machine(
+        broker(), broker(pid=4343, config=other), zookeeper(), files={"/proc/self/mountinfo": mountinfo(*mounts)},
+        answers={f"touch read {path}": Touched("", {"text": text}) for path, text in texts.items()},
+        expected=Expected(roles=("broker", "zookeeper"), layout="jbod", mounts=tuple(map(ExpectedMount, mounts))),
+    )  # fmt: skip
+
+    assert {one.status for one in look_at(host).values()} == {"ok"}
+
+
+def test_a_log_dir_behind_a_symbolic_link_lies_where_the_link_leads() -> None:
+    no_link = Touched("EINVAL", {"error": "Invalid argument"})
+    links = {"touch link /var": no_link, "touch link /var/lib": no_link,
+             "touch link /var/lib/kafka": Touched("", {"target": "../../kafka/d1"})}  # fmt: skip
+    host = kafka_machine(said(log_dirs="/var/lib/kafka/logs,/kafka/d2"))
+    host.answers.update(links)
+
+    assert look_at(host)["log.dirs"].verdict.reason == "2 log dirs on 2 mounts"
 
 
 def test_on_raid10_two_log_dirs_may_share_the_volume() -> None:
