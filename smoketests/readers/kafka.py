@@ -91,25 +91,22 @@ def _facts(admin: Any) -> KafkaFacts:
     if cluster is None:
         raise CannotRead(questions.untold[0])
     brokers = tuple(sorted(map(_broker, cluster["brokers"])))
-    topics = topics_said()
-    settings = (
-        None if topics is None else questions.begin("topic settings", lambda: kafka_topics.settings(admin, topics))()
-    )
-    told = _each_broker(admin, questions, [broker.id for broker in brokers if not broker.fenced], topics or ())
+    told = questions.begin_each("log dirs", _alive(brokers), lambda broker: kafka_brokers.ask(admin, broker))()
+    topics = _all_topics(admin, questions, topics_said(), told)
+    settings_said = questions.begin("topic settings", lambda: kafka_topics.settings(admin, topics or ()))
+    settings = None if topics is None else settings_said()
     version = _version(admin, brokers)
     moves_said = questions.begin("reassignments", admin.list_partition_reassignments, optional=True)
     # a cluster with ZooKeeper, or a broker older than KRaft, has no such thing
     quorum_said = questions.begin(QUORUM, lambda: _quorum(admin.describe_metadata_quorum()), optional=True)
     moves = moves_said()
-    partitions = (
-        None if topics is None else kafka_topics.partitions(topics, settings or {}, moves or {}, questions.tell)
-    )
+    partitions = list(kafka_topics.partitions(topics or (), settings or {}, moves or {}, questions.tell))
     quorum = quorum_said()
     return KafkaFacts(
         cluster_id=str(cluster.get("cluster_id") or ""),
         controller=_controller(cluster, quorum, questions.untold),
         brokers=brokers,
-        partitions=None if partitions is None else _with_sizes(partitions, told.values()),
+        partitions=None if topics is None else _with_sizes(partitions, told.values()),
         quorum=quorum,
         untold=tuple(questions.untold),
         log_dirs=tuple(row for broker in sorted(told) for row in told[broker].log_dirs) or None,
@@ -134,15 +131,20 @@ def _controller(cluster: Mapping[str, Any], quorum: Quorum | None, untold: Seque
     return said if isinstance(said, int) and said >= 0 else None
 
 
-def _each_broker(
-    admin: Any, questions: Questions, brokers: Sequence[int], topics: Sequence[Mapping[str, Any]]
-) -> Mapping[int, kafka_brokers.Told]:
-    held = kafka_topics.held(topics)
+def _alive(brokers: Iterable[Registered]) -> list[int]:
+    return [broker.id for broker in brokers if not broker.fenced]
 
-    def ask(broker: int) -> kafka_brokers.Told:
-        return kafka_brokers.ask(admin, broker, held.get(broker, {}))
 
-    return questions.begin_each("log dirs", brokers, ask)()
+def _all_topics(
+    admin: Any, questions: Questions, shown: Sequence[Mapping[str, Any]] | None,
+    told: Mapping[int, kafka_brokers.Told],
+) -> Sequence[Mapping[str, Any]] | None:  # fmt: skip
+    """Also those that are kept and were not shown."""
+    if shown is None:
+        return None
+    kept = {topic for one in told.values() for topic, _partition in one.sizes}
+    hidden = questions.begin("topics that are kept, not shown", lambda: kafka_topics.hidden(admin, shown, kept))()
+    return [*shown, *(hidden or ())]
 
 
 def _throttled(

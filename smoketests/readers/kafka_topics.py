@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from smoketests.readers.kafka_facts import Partition
 
 TOPICS_AT_ONCE = 500
 MINIMUM, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
+NO_SUCH_TOPIC = 3
+WHYS = {29: "does it let us DESCRIBE every topic?"}
 THROTTLED = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 
 
@@ -68,20 +70,21 @@ def partitions(
                 yield _partition(name, row, told.get(name, UNKNOWN), move)
 
 
-def held(topics: Sequence[Mapping[str, Any]]) -> dict[int, dict[str, list[int]]]:
-    """What each broker has replicas of: topic -> partitions."""
-    found: dict[int, dict[str, list[int]]] = {}
-    for topic in topics:
-        for row in () if topic.get("error_code") else topic["partitions"]:
-            for broker in row["replica_nodes"]:
-                found.setdefault(broker, {}).setdefault(str(topic["name"]), []).append(int(row["partition_index"]))
-    return found
+def hidden(admin: Any, shown: Sequence[Mapping[str, Any]], kept: Iterable[str]) -> list[Mapping[str, Any]]:
+    """What Kafka says, asked by name, of topics that brokers keep and that it did not show to us.
+
+    A list of all topics silently lacks those that we may not DESCRIBE; asked by name they are an error. One that was
+    made since, or is being deleted, is none.
+    """
+    names = set(kept) - {str(topic["name"]) for topic in shown}
+    said = admin.describe_topics(sorted(names)[:TOPICS_AT_ONCE]) if names else []
+    return [topic for topic in said if topic.get("error_code") != NO_SUCH_TOPIC]
 
 
 def _half(topic: Mapping[str, Any]) -> str:
     """Why what is said of this topic is not all of it; empty if it is."""
     if topic.get("error_code"):
-        return f"error {topic['error_code']}"
+        return WHYS.get(topic["error_code"], f"error {topic['error_code']}")
     numbers = sorted(int(row["partition_index"]) for row in topic["partitions"])
     if not numbers:
         return "it has no partitions"

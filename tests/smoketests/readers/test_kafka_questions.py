@@ -106,7 +106,8 @@ def topic_said(name: str, *numbers: int, error: int = 0) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("topic", "sentence"),
     [
-        (topic_said("t", error=29), "topic t cannot be read (error 29)"),
+        (topic_said("t", error=29), "topic t cannot be read (does it let us DESCRIBE every topic?)"),
+        (topic_said("t", error=5), "topic t cannot be read (error 5)"),
         (topic_said("t"), "topic t cannot be read (it has no partitions)"),
         (topic_said("t", 0, 2), "topic t cannot be read (only 2 of its partitions are told)"),
     ],
@@ -155,11 +156,11 @@ RATE = "leader_replication_throttled_rate"
 def test_a_limit_is_a_throttle_and_the_largest_number_is_none(settings: dict[str, Any], throttled: bool) -> None:
     admin = Admin(ONE_DIR, log_retention_hours="168", **settings)
 
-    assert kafka_brokers.ask(admin, 1, {}).throttled is throttled
+    assert kafka_brokers.ask(admin, 1).throttled is throttled
 
 
 def test_a_broker_that_may_not_be_asked_is_not_one_without_faults() -> None:
     with pytest.raises(CannotRead, match="it names none; does it let us DESCRIBE the cluster"):
-        kafka_brokers.ask(Admin([], log_retention_hours="168"), 1, {})
+        kafka_brokers.ask(Admin([], log_retention_hours="168"), 1)
     with pytest.raises(CannotRead, match="does it let us DESCRIBE_CONFIGS"):
-        kafka_brokers.ask(Admin(ONE_DIR), 1, {})
+        kafka_brokers.ask(Admin(ONE_DIR), 1)
