@@ -7,6 +7,7 @@ done, and after the healing the time since that: the inventory of each run says 
 from __future__ import annotations
 
 import copy
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,22 +19,26 @@ import yaml
 from agent import engine
 from agent.status import FINE
 from tests.rack import steps
-from tests.rack.faults import Fault, Subject
+from tests.rack.faults import Fault, Subject, grouped
 from tests.rack.host import RackError
+from tests.rack.qemu import QmpError
 from tests.rack.rack import Rack
 
 CLEARED = tuple(name for name in engine.names() if "clear_after_hours" in engine.load(name).LIMITS)
 MARGIN_S = 2.0
+BROKEN = (RackError, QmpError, OSError, subprocess.TimeoutExpired)
 Troubles = Mapping[Subject, tuple[str, str]]
 
 
 @dataclass
 class Course:
-    """What came of a fault. seen_in, healed_in: runs, 0 if never. other: alarms that nobody expected."""
+    """What came of a fault. seen_in, healed_in: runs, 0 if never. together: with how many
+    it was done. other: alarms that nobody expected."""
 
     fault: Fault
     seen_in: int = 0
     healed_in: int = 0
+    together: int = 1
     seconds: float = 0.0
     said: str = ""
     other: list[str] = field(default_factory=list)
@@ -74,40 +79,50 @@ def merge(into: dict[str, Any], other: Mapping[str, Any]) -> None:
             into[key] = value
 
 
-def run(rack: Rack, fault: Fault) -> Course:
-    """Do it, look, heal it, look again. What goes wrong on the way is told in the course."""
-    course = Course(fault)
+def run(rack: Rack, faults: Sequence[Fault]) -> list[Course]:
+    """Do them, look, heal them, look again. What goes wrong on the way is told in the courses."""
+    courses = [Course(fault, together=len(faults)) for fault in faults]
     began = time.monotonic()
     try:
-        _see(rack, course)
-    except RackError as error:
-        course.problem = str(error)
+        _see(rack, courses)
+    except BROKEN as error:
+        courses[0].problem = f"{error}"
     try:
-        _heal(rack, course)
-    except RackError as error:
-        course.problem = course.problem or f"healing: {error}"
-    course.seconds = time.monotonic() - began
-    return course
+        _heal(rack, courses)
+    except BROKEN as error:
+        courses[0].problem = courses[0].problem or f"healing: {error}"
+    for course in courses:
+        course.seconds = time.monotonic() - began
+    return courses
 
 
-def _see(rack: Rack, course: Course) -> None:
-    fault = course.fault
-    names = rack[fault.host].kernel_names()
-    see, may = _named(fault.see, names), _named(fault.may, names)
+def _see(rack: Rack, courses: Sequence[Course]) -> None:
+    host = courses[0].fault.host
+    names = rack[host].kernel_names()
+    expected: dict[Subject, str] = {}
+    changes: dict[str, Any] = {}
     since = time.time()
-    steps.do(rack[fault.host], fault.inject)
-    for number in range(1, fault.runs + 1):
+    for course in courses:
+        expected |= {**_named(course.fault.may, names), **_named(course.fault.see, names)}
+        merge(changes, copy.deepcopy(dict(course.fault.inventory)))
+        steps.do(rack[host], course.fault.inject)
+    found: Troubles = {}
+    for number in range(1, max(course.fault.runs for course in courses) + 1):
         if number > 1:
-            time.sleep(fault.pause_s)
-        found = ask(rack, fault.host, since, fault.inventory)
-        if all(_fits(found, subject, status) for subject, status in see.items()):
-            course.seen_in = number
+            time.sleep(max(course.fault.pause_s for course in courses))
+        found = ask(rack, host, since, changes)
+        for course in courses:
+            see = _named(course.fault.see, names)
+            if not course.seen_in and all(_fits(found, subject, status) for subject, status in see.items()):
+                course.seen_in = number
+                course.said = "; ".join(_words(subject, found[subject]) for subject in see)
+        if all(course.seen_in for course in courses):
             break
-    course.said = "; ".join(f"{check} {item}: {found[check, item][0]}: {found[check, item][1]}"
-                            for check, item in see if (check, item) in found)  # fmt: skip
-    expected = {**may, **see}
-    course.other = [_words(subject, told) for subject, told in found.items()
-                    if not (subject in expected and told[0] in expected[subject].split("|"))]  # fmt: skip
+    for course in courses:
+        see = _named(course.fault.see, names)
+        course.said = course.said or "; ".join(_words(subject, found[subject]) for subject in see if subject in found)
+        course.other = [_words(subject, told) for subject, told in found.items()
+                        if not (subject in expected and told[0] in expected[subject].split("|"))]  # fmt: skip
 
 
 def _named(subjects: Mapping[Subject, str], names: Mapping[str, str]) -> dict[Subject, str]:
@@ -115,20 +130,23 @@ def _named(subjects: Mapping[Subject, str], names: Mapping[str, str]) -> dict[Su
     return {(check, item.format_map(names)): status for (check, item), status in subjects.items()}
 
 
-def _heal(rack: Rack, course: Course) -> None:
-    fault = course.fault
-    steps.do(rack[fault.host], fault.heal)
+def _heal(rack: Rack, courses: Sequence[Course]) -> None:
+    host = courses[0].fault.host
+    for course in reversed(courses):
+        steps.do(rack[host], course.fault.heal)
     since = time.time() + MARGIN_S
     time.sleep(2 * MARGIN_S)
     found: Troubles = {}
-    for number in range(1, fault.heal_runs + 1):
+    for number in range(1, max(course.fault.heal_runs for course in courses) + 1):
         if number > 1:
-            time.sleep(fault.pause_s)
-        found = ask(rack, fault.host, since)
+            time.sleep(max(course.fault.pause_s for course in courses))
+        found = ask(rack, host, since)
         if not found:
-            course.healed_in = number
+            for course in courses:
+                course.healed_in = number
             return
-    course.problem = "not healed: " + "; ".join(_words(subject, told) for subject, told in found.items())
+    for course in courses:
+        course.problem = "not healed: " + "; ".join(_words(subject, told) for subject, told in found.items())
 
 
 def _fits(found: Troubles, subject: Subject, status: str) -> bool:
@@ -155,10 +173,10 @@ def run_all(rack: Rack, faults: Sequence[Fault], say: Callable[[str], None]) -> 
     done: dict[str, Course] = {}
 
     def of_host(name: str) -> None:
-        for fault in (fault for fault in faults if fault.host == name):
-            course = run(rack, fault)
-            done[fault.name] = course
-            say(f"{'ok ' if course.is_good else 'BAD'} {name} {fault.name} {course.seconds:.0f} s")
+        for group in grouped([fault for fault in faults if fault.host == name]):
+            for course in _of_group(rack, group):
+                done[course.fault.name] = course
+                say(f"{'ok ' if course.is_good else 'BAD'} {name} {course.fault.name} {course.seconds:.0f} s")
 
     workers = [threading.Thread(target=of_host, args=(name,), name=name) for name in hosts]
     for worker in workers:
@@ -166,3 +184,22 @@ def run_all(rack: Rack, faults: Sequence[Fault], say: Callable[[str], None]) -> 
     for worker in workers:
         worker.join()
     return [done[fault.name] for fault in faults if fault.name in done]
+
+
+def _of_group(rack: Rack, group: Sequence[Fault]) -> list[Course]:
+    """Together; where that was not well, each once more alone, so that it is plain which one it was."""
+    courses = run(rack, group)
+    if len(group) == 1 or all(course.is_good for course in courses):
+        return courses
+    _refresh(rack, group[0].host, courses)
+    again = []
+    for fault in group:
+        again += run(rack, [fault])
+        _refresh(rack, fault.host, again[-1:])
+    return again
+
+
+def _refresh(rack: Rack, name: str, courses: Sequence[Course]) -> None:
+    """A host that could not be healed is replaced by a fresh one: the next fault should not pay for the last."""
+    if not all(course.healed_in for course in courses):
+        rack.renew(name)

@@ -11,6 +11,7 @@ import yaml
 
 from agent.status import BY_SEVERITY
 
+MOST_TOGETHER = 6
 TABLE = pathlib.Path(__file__).parent / "faults.yaml"
 Step = tuple[str, Any]
 Subject = tuple[str, str]
@@ -25,8 +26,8 @@ class Fault:
     """A row. see: (check, item) -> status that must come within `runs`; may: what else may come of it.
 
     inventory: what the inventory says otherwise while the fault lasts. pause_s: between two runs. heal_runs: within how
-    many runs all is well again. told: True for a fault of which nothing is expected (it must NOT alarm). note: for the
-    reader, above all what of it is not real.
+    many runs all is well again. alone: not to be done together with others. note: for the reader, above all what of it
+    is not real.
     """
 
     name: str
@@ -41,7 +42,13 @@ class Fault:
     pause_s: float = 0.0
     inventory: Mapping[str, Any] = field(default_factory=dict)
     short: bool = False
+    alone: bool = False
     note: str = ""
+
+    @property
+    def is_alone(self) -> bool:
+        """What must not alarm is shown by itself too."""
+        return self.alone or not self.see
 
 
 def load(path: pathlib.Path = TABLE) -> list[Fault]:
@@ -92,6 +99,25 @@ def _subjects(name: str, rows: Mapping[str, str]) -> dict[Subject, str]:
             raise BadTable(f"{name}: {key}: {status} is not `check item: status`")
         found[check, item] = status
     return found
+
+
+def grouped(rows: Sequence[Fault]) -> list[list[Fault]]:
+    """The faults of one host in groups that can be done together: none touches what another of its group does."""
+    groups: list[list[Fault]] = []
+    for row in rows:
+        subjects = {*row.see, *row.may}
+        fitting = (group for group in groups if not row.is_alone and _has_room(group, subjects))
+        group = next(fitting, None)
+        if group is None:
+            groups.append([row])
+        else:
+            group.append(row)
+    return groups
+
+
+def _has_room(group: Sequence[Fault], subjects: set[Subject]) -> bool:
+    taken = {subject for other in group for subject in (*other.see, *other.may)}
+    return len(group) < MOST_TOGETHER and not group[0].is_alone and not taken & subjects
 
 
 def chosen(rows: Sequence[Fault], short: bool = False, hosts: Sequence[str] = ()) -> list[Fault]:

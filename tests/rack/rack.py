@@ -87,6 +87,18 @@ class Rack:
         for running in self.hosts.values():
             running.wait_until_up(BOOT_S)
 
+    def renew(self, name: str) -> None:
+        """One host from its beginning again: fresh disks, a fresh system, the same ports."""
+        known = json.loads((self.folder / "ports.json").read_text())
+        for child in (name, f"bmc-{name}"):
+            self._children.stop(child)
+        (self.folder / f"ctl-{name}").unlink(missing_ok=True)
+        shutil.rmtree(self.folder / name)
+        made, host = image.build(), machines.machine(name)
+        self._prepare(host, made, known[name], int((self.folder / "time.port").read_text()))
+        self._start(host, made, known[name])
+        self[name].wait_until_up(BOOT_S)
+
     def down(self) -> list[str]:
         """End all, by pid; the names of what still ran."""
         for control in self.folder.glob("ctl-*"):
