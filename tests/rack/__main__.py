@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import pathlib
 import sys
 import textwrap
 
-from tests.rack import course, faults, results, steps
+from tests.rack import course, faults, recordings, results, steps
 from tests.rack.children import ChildDied
 from tests.rack.host import RackError
 from tests.rack.image import CannotBuild
@@ -40,8 +41,12 @@ def _parser() -> argparse.ArgumentParser:
     for name, words in (("fault", "do a fault of the table"), ("heal", "undo it")):
         orders.add_parser(name, help=words).add_argument("fault")
     orders.add_parser("list", help="the table of faults, and which hosts are up")
+    record = orders.add_parser("record", help="write a host to a folder that tests can replay, as smoke record does")
+    record.add_argument("host")
+    record.add_argument("folder")
     table = orders.add_parser("table", help="run the table on the hosts that are up, and write the results")
     table.add_argument("faults", nargs="*", metavar="FAULT", help="only these")
+    table.add_argument("--host", action="append", default=[], help="only the faults of this host; may be given again")
     table.add_argument("--short", action="store_true", help="only those that scripts/test runs")
     table.add_argument("--healthy", type=int, default=0, metavar="N", help="first so many runs that must be silent")
     table.add_argument("--write", metavar="FILE", help="the results as a table")
@@ -82,10 +87,11 @@ def _list(rack: Rack, _given: argparse.Namespace) -> int:
 
 
 def _table(rack: Rack, given: argparse.Namespace) -> int:
-    rows = [faults.named(name) for name in given.faults] or faults.chosen(faults.load(), given.short, list(rack.hosts))
-    alarms = course.healthy(rack, given.healthy)
+    hosts = given.host or list(rack.hosts)
+    rows = [faults.named(name) for name in given.faults] or faults.chosen(faults.load(), given.short, hosts)
+    alarms, late = course.healthy(rack, given.healthy)
     done = course.run_all(rack, rows, print)
-    text = results.render(done, given.healthy, alarms)
+    text = results.render(done, given.healthy, alarms, late)
     if given.write:
         results.write(given.write, text)
     else:
@@ -93,7 +99,22 @@ def _table(rack: Rack, given: argparse.Namespace) -> int:
     return 0 if all(one.is_good for one in done) and not alarms else 2
 
 
-ORDERS = {"up": _up, "down": _down, "ssh": _ssh, "fault": _fault, "heal": _fault, "list": _list, "table": _table}
+def _record(rack: Rack, given: argparse.Namespace) -> int:
+    for row in recordings.record(rack[given.host], rack.folder / "inventory.yaml", pathlib.Path(given.folder)):
+        print(row)
+    return 0
+
+
+ORDERS = {
+    "record": _record,
+    "up": _up,
+    "down": _down,
+    "ssh": _ssh,
+    "fault": _fault,
+    "heal": _fault,
+    "list": _list,
+    "table": _table,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -14,8 +14,8 @@ RESULTS = pathlib.Path(__file__).parent / "RESULTS.md"
 WIDEST = 160
 
 
-def render(done: Sequence[Course], healthy_runs: int, alarms: Sequence[str]) -> str:
-    """The whole file. healthy_runs: of every host, before the first fault; alarms: what they said."""
+def render(done: Sequence[Course], healthy_runs: int, alarms: Sequence[str], late: int) -> str:
+    """The whole file. healthy_runs: of every host, before the first fault; alarms: what they said; late: repeated."""
     good = sum(one.is_good for one in done)
     hosts = len({one.fault.host for one in done})
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
@@ -27,9 +27,13 @@ def render(done: Sequence[Course], healthy_runs: int, alarms: Sequence[str]) -> 
         "",
         f"* {good} of {len(done)} faults were seen as the table says, gave no other alarm and were silent once healed.",
         f"* {len(alarms)} false alarms in {healthy_runs} runs of `smoke all` on the healthy hosts.",
+        f"* {late + sum(one.late for one in done)} runs were repeated, for an emulated host missed a deadline in them, "
+        "being short of processor time.",
         "",
-        "| fault | host | expected | seen in run | seconds | silent again in run | note |",
-        "|---|---|---|---|---|---|---|",
+        "Faults that do not touch each other are done together, and once more alone where that did not go well.",
+        "",
+        "| fault | host | expected | seen in run | seconds | silent again in run | together with | note |",
+        "|---|---|---|---|---|---|---|---|",
         *(_row(one) for one in done),
     ]
     bad = [one for one in done if not one.is_good]
@@ -53,7 +57,7 @@ def _row(one: Course) -> str:
     fault = one.fault
     expected = "<br>".join(f"{check} {item}: {status}" for (check, item), status in fault.see.items()) or "no alarm"
     cells = [fault.name, fault.host, expected, one.seen_in or "**never**", f"{one.seconds:.0f}",
-             one.healed_in or "**never**", fault.note]  # fmt: skip
+             one.healed_in or "**never**", one.together - 1 or "", fault.note]  # fmt: skip
     return "| " + " | ".join(str(cell).replace("|", " or ") for cell in cells) + " |"
 
 

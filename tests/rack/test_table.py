@@ -112,7 +112,7 @@ def test_results_tell_what_was_not_as_the_table_says() -> None:
     good = Course(TABLE[0], seen_in=1, healed_in=1, seconds=12.0, said="smart X: critical: failed")
     bad = Course(TABLE[1], healed_in=2, other=["warning clock clock: off"], problem="")
 
-    text = results.render([good, bad], 20, ["run 3: zk-1 warning cpu load: much"])
+    text = results.render([good, bad], 20, ["run 3: zk-1 warning cpu load: much"], 2)
 
     assert "1 of 2 faults" in text and "1 false alarms in 20 runs" in text
     assert f"* {TABLE[1].name}: not seen" in text and "also said: warning clock clock: off" in text
