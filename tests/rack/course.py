@@ -36,8 +36,11 @@ Troubles = Mapping[Subject, tuple[str, str]]
 
 @dataclass
 class Course:
-    """What came of a fault. seen_in, healed_in: runs, 0 if never. together: with how many
-    it was done. late: runs that were repeated, for a deadline was missed in them that has nothing to do with the fault. other: alarms that nobody expected."""
+    """What came of a fault. seen_in, healed_in: runs, 0 if never. together: with how many it was done.
+
+    late: runs that were repeated, for a deadline was missed in them that has nothing to do with the fault.
+    other: alarms that nobody expected.
+    """
 
     fault: Fault
     seen_in: int = 0
