@@ -177,6 +177,7 @@ class _Run:
     def _outcome(self, task: Task, outcome: Any) -> Iterator[Finding]:
         took = time.monotonic() - task.started
         if task.item is None and isinstance(outcome, (list, tuple)):
+            self._host.state.set_stuck(task.name, NO_ITEM, False)
             yield from self._found(task, list(dict.fromkeys(outcome)))
             return
         item = task.item or NO_ITEM

@@ -221,6 +221,20 @@ def test_a_tool_that_hung_is_remembered_as_stuck_too(monkeypatch: pytest.MonkeyP
     assert findings[1].verdict.reason == "smartctl gave no answer in 8 s, stuck for 60 min"
 
 
+def test_a_check_that_could_list_nothing_once_is_not_called_stuck_since_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found with the rack: a BMC that was silent for one run was 'stuck for 7 min' when it was silent again."""
+    silent = a_check()
+    silent.find = fail(Stuck("ipmitool", 12.0))
+    host = HandmadeHost()
+    run(monkeypatch, host, one=silent)
+    between = next_run(host, after_s=300)
+    run(monkeypatch, between, one=a_check(items="a"))
+
+    (finding,) = run(monkeypatch, next_run(between, after_s=300), one=silent)
+
+    assert finding.verdict.reason == "ipmitool gave no answer in 12 s"
+
+
 def test_first_seen_stays_while_the_trouble_lasts_and_starts_anew_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     bad = a_check(judge=lambda _facts, _limits: warning("bad"))
     first = HandmadeHost()
