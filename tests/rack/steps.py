@@ -11,6 +11,7 @@ from typing import Any
 from tests.rack import qemu
 from tests.rack.faults import Step
 from tests.rack.host import Host, RackError
+from tests.rack.machines import mac
 from tests.real import bmc
 
 SOCKETS: dict[str, list[socket.socket]] = {}
@@ -92,7 +93,9 @@ def _disconnect(host: Host, _nothing: Any) -> None:
 
 def _frames(host: Host, count: int) -> None:
     """So many frames of a protocol that nobody knows, from the wire between the hosts (one multicast datagram each)."""
-    frame = b"\xff" * 6 + bytes.fromhex("525400770fff") + b"\x88\xb6" + bytes(60)
+    frame = (
+        bytes.fromhex(mac(host.machine, 1).replace(":", "")) + bytes.fromhex("525400770fff") + b"\x88\xb6" + bytes(60)
+    )
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as wire:
         wire.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
         for number in range(count):
