@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -102,13 +103,17 @@ def gate(context: click.Context, /, **options: Any) -> None:
 @store_option
 def locks(store: str) -> None:
     """Show which maintenances are open."""
-    import time
+    import textwrap
+
+    from smoketests.gate import lock as of
 
     held = _locks(store)
     if not held:
-        click.echo("no maintenance is open")
+        click.echo(f"no maintenance is open, by {os.path.abspath(store)}")
     for lock in held:
-        click.echo(f"{lock.cluster or '-'}  {lock.words}{'  EXPIRED' if lock.expired(time.time()) else ''}")
+        over = "EXPIRED, never released: " if lock.expired(of.clock(store)) else ""
+        words = f"{lock.id}  {printable(lock.cluster) or '-'}: {over}{lock.words}"
+        click.echo("\n".join(textwrap.wrap(words, 80, subsequent_indent=" " * 10, break_on_hyphens=False)))
 
 
 @gate.command()

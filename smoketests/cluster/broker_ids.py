@@ -41,7 +41,7 @@ class Registry:
         self._names: dict[str, dict[str, None]] = {}
         for host in brokers:
             self.named.setdefault(host.broker_id, []).append(host.name)
-            for name in _ours(host):
+            for name in names_of(host):
                 self._names.setdefault(name, {})[host.name] = None
         self._endpoints: dict[str, list[int]] = {}
         for row in rows:
@@ -54,7 +54,7 @@ class Registry:
 
     def holders(self, row: Registered) -> list[str]:
         """The hosts that this registered broker may be."""
-        return list(dict.fromkeys(host for name in _theirs(row) for host in self._names.get(name, ())))
+        return list(dict.fromkeys(host for name in names_in(row) for host in self._names.get(name, ())))
 
     def twins(self, row: Registered) -> list[int]:
         """Other ids under which the same endpoint is registered."""
@@ -135,22 +135,19 @@ def _without_id(host: Host, registry: Registry) -> ClusterFinding:
     return ClusterFinding(host.name, verdict, {"id": said[0].id, "registered": True}, host.name)
 
 
-def fits(host: Host, said: Registered) -> bool:
-    """Whether a broker registered itself from this host: by name, address or the first part of its full name."""
-    return bool(_ours(host) & _theirs(said))
-
-
-def _ours(host: Host) -> set[str]:
+def names_of(host: Host) -> set[str]:
+    """What a server on this host may be called: its name, its address, each also without the domain."""
     names = {name.lower() for name in (host.name, host.address) if name}
-    return names | {_short(name) for name in names}
+    return names | {short(name) for name in names}
 
 
-def _theirs(said: Registered) -> set[str]:
+def names_in(said: Registered) -> set[str]:
+    """Where a broker registered itself from, in the same words."""
     names = {said.host.lower(), *(endpoint.rpartition(":")[0].strip("[]").lower() for endpoint in said.endpoints)}
-    return names | {_short(name) for name in names}
+    return names | {short(name) for name in names}
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
     """The first part of a full name; an address as it is."""
     return name if ":" in name or name.replace(".", "").isdigit() else name.partition(".")[0]
 

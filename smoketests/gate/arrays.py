@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from inventory.model import Host
 from smoketests.cluster.view import Told, told
 from smoketests.gate import replaced_disk
-from smoketests.gate.situation import Situation
+from smoketests.gate.situation import RAID10, Situation
+
+# sdc1 (serial ZA1BC2); several of a mirror are joined with "and"
+SERIAL = re.compile(r"\(serial ([^)]+)\)")
+REDUNDANT = re.compile(r"raid(1|10|5|50|6|60)")
+NO_LEVEL = "unknown level"
 
 
 class Array(NamedTuple):
@@ -32,27 +38,48 @@ class Array(NamedTuple):
 
 
 class Disk(NamedTuple):
-    """A disk as members are named after it. kind: how smartctl reaches it behind a controller, empty if it is not."""
+    """A disk as members are named after it. serial: as it was asked for. names: all that it may be called.
+
+    kind: how smartctl reaches it behind a controller, empty if it is not.
+    """
 
     serial: str
+    names: frozenset[str]
     kind: str
 
     def among(self, array: Array, members: Iterable[str]) -> list[str]:
-        """Which of these members it is: `sdc1 (serial ZA1BC2)`, or `252:3` of a controller."""
+        """Which of these members it is: `sdc1 (serial ZA1BC2)`, or `252:3` of a controller. Half a serial is none."""
         own = {name for name, kind in array.asked_as if self.kind and kind == self.kind}
-        return [name for name in members if self.serial.strip().lower() in name.lower() or name in own]
+        return [name for name in members if name in own or self.names & serials(name)]
+
+
+def serials(member: str) -> set[str]:
+    """The serial numbers in a member's name, plain."""
+    return {replaced_disk.plain(serial) for serial in SERIAL.findall(member)}
 
 
 def disk(situation: Situation, host: Host, serial: str) -> Disk:
     row = replaced_disk.smart_of(situation, host, serial)
-    return Disk(serial, replaced_disk.kind_of(row) if row else "")
+    said = replaced_disk.serials_of(row) if row else set()
+    return Disk(serial, frozenset({replaced_disk.plain(serial), *said}), replaced_disk.kind_of(row) if row else "")
 
 
 def of(situation: Situation, host: Host) -> list[Told[Array]]:
     return [row for row in told(situation.view, "raid", Array, (host,)) if row.facts.kind == "array"]
 
 
-def naming(situation: Situation, host: Host, serial: str) -> bool:
-    """Whether an array of this machine has this disk."""
+def with_disk(situation: Situation, host: Host, serial: str) -> list[Told[Array]]:
+    """The arrays of this machine that have this disk."""
     wanted = disk(situation, host, serial)
-    return any(wanted.among(row.facts, row.facts.members) for row in of(situation, host))
+    return [row for row in of(situation, host) if wanted.among(row.facts, row.facts.members)]
+
+
+def spare_the_machine(situation: Situation, host: Host, serial: str) -> bool:
+    """Whether the machine runs on without this disk: by the arrays that have it, else by the inventory's layout.
+
+    A disk with a data mount of its own is none of the array's, whatever the layout.
+    """
+    levels = {row.facts.level for row in with_disk(situation, host, serial)} - {NO_LEVEL}
+    if levels:
+        return all(REDUNDANT.fullmatch(level) for level in levels)
+    return host.layout == RAID10 and not replaced_disk.mounts_of(situation, host, serial)

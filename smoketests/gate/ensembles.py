@@ -6,25 +6,16 @@ from collections.abc import Iterable, Sequence
 
 from agent.sources.zookeeper_words import ANSWERED, NOT_SERVING
 from inventory.model import Host
+from smoketests.cluster.broker_ids import names_of, short
 from smoketests.cluster.zk_quorum import VOTING, transactions_behind, voter_count
 from smoketests.readers.zookeeper import REFUSED, Member
-
-
-def names_of(host: Host) -> set[str]:
-    """What a server on this host may be called: its name, its address, each also without the domain."""
-    names = {name.lower() for name in (host.name, host.address) if name}
-    return names | {_short(name) for name in names}
-
-
-def _short(name: str) -> str:
-    return name if ":" in name or name.replace(".", "").isdigit() else name.partition(".")[0]
 
 
 def holders(server: str, hosts: Iterable[Host]) -> list[Host]:
     """The hosts on which `zk1.example.com:2181` may run: by name or address, where that fits several also by port."""
     name, _, port = server.rpartition(":")
     name = name.strip("[]").lower()
-    found = [host for host in hosts if {name, _short(name)} & names_of(host)]
+    found = [host for host in hosts if {name, short(name)} & names_of(host)]
     by_port = [host for host in found if port.isdigit() and int(port) in host.ports]
     return by_port if len(found) > 1 and by_port else found
 

@@ -23,7 +23,7 @@ from typing import Any
 from agent.formats.text import printable
 from agent.status import moment
 
-GUARD_S = 30.0
+GUARD, GUARD_S = ".guard", 30.0
 LARGEST = 64 << 10
 LONGEST_WORD = 200
 # of the year 9999; what is beyond has no date
@@ -76,6 +76,19 @@ def owner() -> str:
     return f"{user}@{socket.gethostname()} (pid {os.getpid()})"
 
 
+def clock(store: str) -> float:
+    """Now, by the clock of the store: a file server's, the same for all who share it, whatever their own clocks say."""
+    try:
+        guard = os.open(os.path.join(_folder(store), GUARD), os.O_WRONLY)
+        try:
+            os.utime(guard)
+            return os.fstat(guard).st_mtime
+        finally:
+            os.close(guard)
+    except OSError:  # no lock was ever taken there, or we may not write: then nobody but us counts
+        return time.time()
+
+
 def take(
     store: str, hosts: Sequence[str], cluster: str, owner: str, purpose: str, minutes: float, now: float | None = None
 ) -> Lock:
@@ -83,9 +96,9 @@ def take(
 
     Both are Exceptions whose message is for a person.
     """
-    begin = time.time() if now is None else now
-    wanted = Lock(uuid.uuid4().hex[:8], cluster, tuple(hosts), purpose, owner, begin, begin + minutes * 60, store)
     with _guarded(store) as folder:
+        begin = clock(store) if now is None else now
+        wanted = Lock(uuid.uuid4().hex[:8], cluster, tuple(hosts), purpose, owner, begin, begin + minutes * 60, store)
         path = os.path.join(folder, _file_of(cluster))
         before = _read(path, store)
         if before and not before.expired(begin):
@@ -109,9 +122,9 @@ def release(lock: Lock) -> bool:
 
 def renew(lock: Lock, minutes: float, now: float | None = None) -> Lock:
     """The same lock with a later end; Held if somebody took it over meanwhile, CannotLock if it is gone."""
-    begin = time.time() if now is None else now
-    longer = Lock(**{**asdict(lock), "until": max(lock.until, begin + minutes * 60)})
     with _guarded(lock.store) as folder:
+        begin = clock(lock.store) if now is None else now
+        longer = Lock(**{**asdict(lock), "until": max(lock.until, begin + minutes * 60)})
         path = os.path.join(folder, _file_of(lock.cluster))
         there = _read(path, lock.store)
         if there is None:
@@ -149,7 +162,7 @@ def _guarded(store: str) -> Iterator[str]:
     folder = _folder(store)
     try:
         os.makedirs(folder, exist_ok=True)
-        guard = os.open(os.path.join(folder, ".guard"), os.O_RDWR | os.O_CREAT, 0o666)
+        guard = os.open(os.path.join(folder, GUARD), os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise CannotLock(f"{folder}: {error.strerror}") from error
     try:

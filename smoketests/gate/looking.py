@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from smoketests.gate import lock, records, rules
 from smoketests.gate.decision import Decision
 from smoketests.gate.ensembles import holders
 from smoketests.gate.maintenance import PURPOSES, REPLACE_DISK, Maintenance
-from smoketests.gate.situation import Situation
+from smoketests.gate.situation import Situation, may_have_brokers
 from smoketests.progress import Progress
 
 if TYPE_CHECKING:
@@ -89,11 +90,29 @@ def _situation(
     if not wanted.write_probe:
         hosts = tuple(replace(host, write_probe=False) for host in hosts)
     views = _views([replace(cluster, hosts=hosts), *served], wanted, rules.checks(named), run_id)
+    views[0] = own_kafka(views[0], inventory)
     locks = _locks(store, unread)
     return named, Situation(
-        named, views[0], tuple(leaving), tuple(views[1:]), locks, unread, before, at, lock.owner(),
+        named, views[0], tuple(leaving), tuple(views[1:]), locks, unread, before,
+        lock.clock(store), os.path.abspath(store),
         frozenset(other.name for other in inventory.clusters if _serves(other.hosts, cluster)),
     )  # fmt: skip
+
+
+def own_kafka(view: ClusterView, inventory: Inventory) -> ClusterView:
+    """Without what Kafka said if that is another cluster's: ids alone look alike everywhere."""
+    cluster = view.cluster
+    if not view.kafka or not may_have_brokers(cluster):
+        return view
+    servers = [*cluster.kafka, *(f"{row.host}:{row.port}" for row in view.kafka.brokers)]
+    if any(holders(server, cluster.hosts) for server in servers):
+        return view
+    others = [host for host in inventory.hosts if host.cluster != cluster.name]
+    theirs = next((found[0] for server in servers if (found := holders(server, others))), None)
+    if theirs is None:
+        return view
+    why = f"kafka: of {cluster.name} in the inventory leads to {theirs.name}, which is of {theirs.cluster}"
+    return replace(view, kafka=None, problems={**view.problems, "kafka": why})
 
 
 def _serves(hosts: Sequence[Host], cluster: Cluster) -> bool:

@@ -43,6 +43,9 @@ def without_trouble(situation: Situation, checks: Sequence[str], what: str) -> R
     hosts = situation.must_be_well
     if not hosts:
         raise NotAsked("no other machine in the inventory's cluster")
+    skipped = [host.name for host in hosts if set(checks) & set(host.skip)]
+    if all(check in host.skip for host in hosts for check in checks):
+        raise NotAsked(f"the inventory skips {', '.join(checks)} on all of these machines")
     found: dict[str, list[str]] = {}
     for host, row in rows(situation, checks, hosts):
         if row.get("status") in OF_STATUS:
@@ -54,7 +57,8 @@ def without_trouble(situation: Situation, checks: Sequence[str], what: str) -> R
     untold = _unasked(situation, checks, [host for host in hosts if host.name not in silent])
     whose = f"{len(hosts)} machines" if situation.is_back else f"{len(hosts)} other machines"
     evidence = {"problems": {status: said[:100] for status, said in found.items()}}
-    return ruled([*verdicts, *untold], f"{what} of {whose} without trouble", **evidence)
+    said = f"; the inventory skips some of it on {some(skipped, NAMED)}" if skipped else ""
+    return ruled([*verdicts, *untold], f"{what} of {whose} without trouble{said}", **evidence)
 
 
 def _unasked(situation: Situation, checks: Sequence[str], hosts: Sequence[Host]) -> list[Verdict]:

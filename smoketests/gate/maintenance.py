@@ -34,10 +34,3 @@ class Maintenance:
     after: bool = False
     accept: Mapping[str, str] = field(default_factory=dict)
     lock: str = ""
-
-    @property
-    def words(self) -> str:
-        """before the reboot of kafka-a03, for a person."""
-        when = "after" if self.after else "before"
-        disk = f" (disk {self.disk})" if self.disk else ""
-        return f"{when} {self.purpose} of {', '.join(self.hosts)}{disk}"

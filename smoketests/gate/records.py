@@ -131,7 +131,8 @@ def _is_of(record: Mapping[str, Any], maintenance: Maintenance) -> bool:
     asked = record.get("maintenance")
     if not isinstance(asked, dict) or not isinstance(record.get("state"), dict) or asked.get("after"):
         return False
-    same_disk = not maintenance.disk or asked.get("disk") == maintenance.disk
+    plain = replaced_disk.plain
+    same_disk = not maintenance.disk or plain(str(asked.get("disk"))) == plain(maintenance.disk)
     hosts = asked.get("hosts")
     return (
         same_disk

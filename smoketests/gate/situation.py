@@ -12,7 +12,7 @@ from smoketests.gate.maintenance import DECOMMISSION, REPLACE_DISK, REPLACE_PSU,
 from smoketests.readers.zookeeper import Registered
 
 if TYPE_CHECKING:
-    from inventory.model import Host
+    from inventory.model import Cluster, Host
     from smoketests.gate.lock import Lock
     from smoketests.readers.kafka import KafkaFacts, Partition
 
@@ -20,13 +20,18 @@ RAID10 = "raid10"
 KRAFT_ROLE, BROKER_ROLE, ZOOKEEPER_ROLE = "controller", "broker", "zookeeper"
 
 
+def may_have_brokers(cluster: Cluster) -> bool:
+    """A host of which no role is said may be one."""
+    return any(BROKER_ROLE in host.roles or not host.roles for host in cluster.hosts)
+
+
 @dataclass(frozen=True)
 class Situation:
     """view: the cluster of the hosts. served: other clusters whose ZooKeeper runs on these hosts.
 
     locks: None if they could not be read; `unread` says why ("locks", "before"). before: the state that was recorded
-    in front of the maintenance, empty if none is known. now: seconds since the epoch. owner: who we are, as in locks.
-    serving: names of clusters on whose hosts this cluster's ZooKeeper runs.
+    in front of the maintenance, empty if none is known. now: seconds since the epoch, by the clock of the locks.
+    store: where the locks are. serving: names of clusters on whose hosts this cluster's ZooKeeper runs.
     """
 
     maintenance: Maintenance
@@ -37,7 +42,7 @@ class Situation:
     unread: Mapping[str, str] = field(default_factory=dict)
     before: Mapping[str, Any] = field(default_factory=dict)
     now: float = 0.0
-    owner: str = ""
+    store: str = ""
     serving: frozenset[str] = frozenset()
 
     @property
@@ -63,9 +68,15 @@ class Situation:
         """Why the hosts keep running meanwhile; empty if they do not."""
         if self.purpose == REPLACE_PSU:
             return "the machine runs on while one of its power supplies is replaced"
-        if self.purpose == REPLACE_DISK and all(host.layout == RAID10 for host in self.leaving):
-            return "the broker runs on while a disk of its RAID 10 is replaced"
+        if self.purpose == REPLACE_DISK and self._has_redundant_disk:
+            return "the machine runs on while a disk of its array is replaced"
         return ""
+
+    @functools.cached_property
+    def _has_redundant_disk(self) -> bool:
+        from smoketests.gate.arrays import spare_the_machine
+
+        return all(spare_the_machine(self, host, self.maintenance.disk) for host in self.leaving)
 
     @property
     def is_back(self) -> bool:
@@ -87,8 +98,7 @@ class Situation:
 
     @property
     def has_brokers(self) -> bool:
-        """Whether the cluster may have brokers: a host of which no role is said may be one."""
-        return any(BROKER_ROLE in host.roles or not host.roles for host in self.view.cluster.hosts)
+        return may_have_brokers(self.view.cluster)
 
     @property
     def partitions(self) -> Sequence[Partition]:
@@ -106,22 +116,50 @@ class Situation:
 
     def ids_of(self, host: Host) -> tuple[int, ...]:
         """The ids of the broker on this host; none if it holds no broker, by its roles and by who is registered."""
-        from smoketests.cluster.broker_ids import fits
-
         is_broker = BROKER_ROLE in host.roles
+        found = self._registered_from(host)
         if host.broker_id is not None and (is_broker or host.broker_id in {row.id for row in self.registered}):
+            self._check_id(host, host.broker_id, found)
             return (host.broker_id,)
-        found = tuple(sorted({row.id for row in self.registered if fits(host, row)}))
         if is_broker and not found:
             raise CannotTell(f"which broker runs on {host.name}: give it a broker_id in the inventory")
+        return found
+
+    def _check_id(self, host: Host, named: int, found: Sequence[int]) -> None:
+        """CannotTell where the inventory's id is another machine's by its address: the wrong broker would be judged."""
+        if named in found:
+            return
+        ours = self.view.cluster.broker_ids
+        nobodys = [number for number in found if number not in ours.values()]
+        theirs = [one.name for one in self.view.cluster.hosts if named in self._registered_from(one)]
+        if nobodys or theirs:
+            where = f"broker {nobodys[0]} is registered from there" if nobodys else f"{theirs[0]} is registered as that"
+            raise CannotTell(f"which broker runs on {host.name}: the inventory says {named}, but {where}")
+
+    def _registered_from(self, host: Host) -> tuple[int, ...]:
+        from smoketests.cluster.broker_ids import names_of
+
+        return tuple(sorted({number for name in names_of(host) for number in self._ids_by_name.get(name, ())}))
+
+    @functools.cached_property
+    def _ids_by_name(self) -> Mapping[str, set[int]]:
+        from smoketests.cluster.broker_ids import names_in
+
+        found: dict[str, set[int]] = {}
+        for row in self._rows:
+            for name in names_in(row):
+                found.setdefault(name, set()).add(row.id)
         return found
 
     @property
     def registered(self) -> Iterable[Registered]:
         """The brokers that ZooKeeper or Kafka's metadata name."""
+        return {row.id: row for row in self._rows}.values()
+
+    @functools.cached_property
+    def _rows(self) -> Sequence[Registered]:
         zookeeper = self.view.zookeeper
-        rows = [*(zookeeper.brokers or () if zookeeper else ()), *(self.view.kafka.brokers if self.view.kafka else ())]
-        return {row.id: row for row in rows}.values()
+        return [*(zookeeper.brokers or () if zookeeper else ()), *(self.view.kafka.brokers if self.view.kafka else ())]
 
     @functools.cached_property
     def broker_names(self) -> Mapping[int, str]:

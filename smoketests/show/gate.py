@@ -24,6 +24,7 @@ COLOURS = {of.FAILED: "\x1b[1;31m", of.CANNOT_TELL: "\x1b[35m", of.WARNED: "\x1b
 NARROWEST, WIDEST, WITHOUT_TERMINAL = 60, 120, 80
 STATUS_WIDTH = len("CANNOT TELL")
 LONGEST_REASON = 1200
+FINE = (of.PASSED, of.NOT_ASKED)
 OUTCOMES = {of.FAILED: "failure", of.CANNOT_TELL: "error", of.NOT_ASKED: "skipped"}
 
 
@@ -32,7 +33,7 @@ def render(name: str, decision: Decision) -> str:
 
 
 def table(decision: Decision) -> str:
-    """Worst first, what was not asked in short, and the answer last, where the eye ends."""
+    """Worst first, and the answer last, where the eye ends. What does not decide is in short: all on one screen."""
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     return "\n".join(_lines(decision, _width(), colour))
 
@@ -47,9 +48,12 @@ def _lines(decision: Decision, width: int, colour: bool) -> Iterator[str]:
     yield from textwrap.wrap(_title(decision), width, break_on_hyphens=False)
     yield ""
     name_width = max((len(rule.name) for rule in decision.rules), default=0)
-    for status in reversed(of.BY_SEVERITY[1:]):
+    worse = [status for status in reversed(of.BY_SEVERITY) if decision.with_status(status) and status not in FINE]
+    for status in worse or [of.PASSED]:
         for names, words in _folded(decision.with_status(status)):
             yield from _row(status, names, words, name_width, width, colour)
+    if worse:
+        yield from _in_short(of.PASSED, [rule.name for rule in decision.with_status(of.PASSED)], "", width)
     yield from _not_asked(decision, width)
     yield ""
     answer, rest = decision.answer, _totals(decision)
@@ -74,10 +78,14 @@ def _not_asked(decision: Decision, width: int) -> Iterator[str]:
     for rule in decision.with_status(of.NOT_ASKED):
         other = rule.reason.startswith(rules.ONLY)
         reasons.setdefault("not for this question" if other else printable(rule.reason), []).append(rule.name)
-    indent = " " * (STATUS_WIDTH + 1)
     for reason, names in reasons.items():
-        words = f"{'NOT ASKED':<{STATUS_WIDTH}} {', '.join(names)}: {reason}"
-        yield from textwrap.wrap(words, width, subsequent_indent=indent, break_on_hyphens=False)
+        yield from _in_short(of.NOT_ASKED, names, f": {reason}", width)
+
+
+def _in_short(status: str, names: Sequence[str], reason: str, width: int) -> Iterator[str]:
+    words = f"{status.upper():<{STATUS_WIDTH}} {', '.join(names)}{reason}"
+    if names:
+        yield from textwrap.wrap(words, width, subsequent_indent=" " * (STATUS_WIDTH + 1), break_on_hyphens=False)
 
 
 def _folded(rules: Sequence[RuleResult]) -> Iterator[tuple[list[str], str]]:

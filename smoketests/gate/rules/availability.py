@@ -44,7 +44,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
         verdicts.append(critical(f"{wording.listed(short, limits)} would be below min.insync.replicas without {who}"))
     if untold:
         verdicts.append(unknown(f"min.insync.replicas is not told of {len(untold)} topics: {some(untold, 3)}"))
-    healthy = f"all {count_of(len(rows), 'partition')} of {who} keep enough replicas in sync"
+    healthy = f"{count_of(len(rows), 'partition')} of {who}: enough replicas in sync are left"
     evidence = {"partitions": len(rows), "blocked": wording.rows([*gone, *short]), "untold": untold[:100]}
     return ruled(verdicts, healthy, **evidence)
 

@@ -9,6 +9,7 @@ Cannot tell: the machine did not answer, and the inventory does not name the dis
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,7 @@ LIMITS: Mapping[str, Any] = {}
 PURPOSES = (REPLACE_DISK,)
 WHEN = ("before",)
 CHECKS = ("smart", "mounts", "raid", "disk_errors")
+WORD = re.compile(r"[^\s,;:()]+")
 FINAL = "a wrong serial number is a wrong disk; ask again with the right one"
 
 
@@ -34,7 +36,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     known = replaced_disk.known(situation, host)
     named = replaced_disk.plain(serial) in {replaced_disk.plain(word) for word in known}
     evidence = {"serial": serial, "mounts": mounts, "known": known[:100]}
-    if not (smart or mounts or named or arrays.naming(situation, host, serial)):
+    if not (smart or mounts or named or arrays.with_disk(situation, host, serial)):
         if not machines.answers(situation, host):
             raise CannotTell(f"{host.name} told nothing: {machines.why_silent(situation, host)}")
         said = f"{host.name} has no disk {serial}; it has {some(known, 12) or 'none that tells a serial number'}"
@@ -50,7 +52,8 @@ def _blamed(situation: Situation, serial: str, mounts: list[str]) -> bool:
     """Whether a finding that is no good one names this disk or its mount."""
     for check in CHECKS:
         for _host, row in findings(situation.view, check, situation.leaving):
-            named = serial.lower() in str(row.get("reason", "")).lower() or row.get("item") in mounts
+            words = {replaced_disk.plain(word) for word in WORD.findall(str(row.get("reason", "")))}
+            named = replaced_disk.plain(serial) in words or row.get("item") in mounts
             if row.get("status") not in FINE and named:
                 return True
     return False

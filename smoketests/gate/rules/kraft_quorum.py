@@ -3,7 +3,7 @@
 Strimzi's rule: the voters that stay and have fetched all within controller.quorum.fetch.timeout.ms must be a majority
 of all voters. A quorum of 1 or 2 stops while one is away; Strimzi lets it, here it must be accepted.
 
-Failed: no leader; too few voters caught up would be left.
+Failed: no leader; too few voters caught up would be left; afterwards, a voter of these hosts is behind.
 
 Warned: the quorum's leader leaves (if others are to be done too, do it last); voters that stay are behind.
 
@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agent.status import CRITICAL, UNKNOWN, WARNING, Verdict, critical, unknown, warning
-from smoketests.cluster.view import NotAsked, some
+from smoketests.cluster.view import CannotTell, NotAsked, some
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.ensembles import holders as holders_of
 from smoketests.gate.maintenance import PURPOSES as ALL
@@ -37,15 +37,18 @@ SMALL = 2
 
 
 def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
-    said = situation.kafka
-    quorum = said.quorum
+    ours = [host.name for host in situation.leaving if KRAFT_ROLE in host.roles]
+    if ours and not situation.view.cluster.kafka:
+        raise CannotTell(f"whose controllers run on {some(ours)}: the inventory names no kafka: [host:9092]")
+    quorum = situation.kafka.quorum
     if quorum is None:
         return _without_quorum(situation)
+    known, unnamed = _leaving(situation, quorum)
     if situation.after or situation.stays_up:
         found = [finding.verdict for finding in judged_in(situation.view, "zk_quorum")]
         bad = [verdict for verdict in found if verdict.status in (CRITICAL, WARNING, UNKNOWN)]
+        bad += _not_back(quorum, known, unnamed, limits) if situation.is_back else []
         return ruled(bad, f"{len(quorum.voters)} controllers are caught up", leader=quorum.leader)
-    known, unnamed = _leaving(situation, quorum)
     if not known and not unnamed:
         return ruled(_leaderless(quorum), "no controller leaves", leader=quorum.leader)
     evidence = {"leader": quorum.leader, "behind_ms": {str(voter.id): voter.behind_ms for voter in quorum.voters}}
@@ -77,6 +80,14 @@ def _is_here(situation: Situation, voter: Voter, host: Host) -> bool:
     """By its own address; where it tells none that we know, by its id, for a broker may be its own controller."""
     holders = {one.name for server in voter.endpoints for one in holders_of(server, situation.view.cluster.hosts)}
     return host.name in holders if holders else voter.id == host.broker_id
+
+
+def _not_back(quorum: Quorum, known: set[int], unnamed: int, limits: Mapping[str, Any]) -> list[Verdict]:
+    """The voters of these hosts that have not caught up; any voter may be one whose host nobody tells."""
+    late = sorted(behind(quorum, limits["fetch_timeout_ms"]) & (known or {voter.id for voter in quorum.voters}))
+    if not late or not (known or unnamed):
+        return []
+    return [critical(f"voter {some([str(number) for number in late])} has not caught up with the leader yet")]
 
 
 def _any_of(quorum: Quorum, known: set[int], unnamed: int, limits: Mapping[str, Any]) -> list[Verdict]:

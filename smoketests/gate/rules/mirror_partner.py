@@ -22,7 +22,7 @@ from smoketests.gate import arrays, machines, replaced_disk
 from smoketests.gate.arrays import Array
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import REPLACE_DISK
-from smoketests.gate.situation import RAID10, Situation
+from smoketests.gate.situation import Situation
 
 LIMITS: Mapping[str, Any] = {}
 PURPOSES = (REPLACE_DISK,)
@@ -36,9 +36,9 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     (host,) = situation.leaving
     disk = arrays.disk(situation, host, situation.maintenance.disk)
     rows = arrays.of(situation, host)
-    ours = [row for row in rows if disk.among(row.facts, row.facts.members)]
-    if not ours and host.layout != RAID10:
-        raise NotAsked(f"{host.name} has no RAID 10 with the disk {disk.serial}")
+    ours = arrays.with_disk(situation, host, disk.serial)
+    if not situation.stays_up:
+        raise NotAsked(f"no mirror or array with parity of {host.name} has the disk {disk.serial}")
     if not rows:
         raise CannotTell(f"{host.name} told of no array: {_why(situation, host)}")
     if ours:
@@ -110,8 +110,7 @@ def _smart(
 
 
 def _is(row: Mapping[str, Any], name: str, kinds: Collection[str]) -> bool:
-    in_name = any(word in name.lower() for word in replaced_disk.serials_of(row))
-    return in_name or (bool(kinds) and replaced_disk.kind_of(row) in kinds)
+    return bool(arrays.serials(name) & replaced_disk.serials_of(row)) or replaced_disk.kind_of(row) in kinds
 
 
 def _all_others(situation: Situation, host: Host, disk: arrays.Disk) -> list[Verdict]:

@@ -2,8 +2,8 @@
 
 Compared with what the gate recorded in front of the maintenance.
 
-Failed: the old disk is still mounted; the new one is smaller; nothing, or nothing writable, is mounted there; SMART
-finds a fault; an array of the machine is not whole yet.
+Failed: the old disk is still mounted, or still in the machine; the new one is smaller; nothing, or nothing writable,
+is mounted there; SMART finds a fault; an array of the machine is not whole yet.
 
 Cannot tell: no decision in front of the maintenance is in the store; a size or SMART is not told.
 """
@@ -80,6 +80,8 @@ def _still_there(situation: Situation, host: Host, old: str, mounts: list[str]) 
     held = set(mounts) & set(replaced_disk.mounts_now(situation, host, old))
     if held:
         yield critical(f"the old disk {old} is still mounted at {', '.join(sorted(held))}")
+    elif replaced_disk.smart_of(situation, host, old):
+        yield critical(f"the old disk {old} is still in {host.name}: was another one pulled?")
 
 
 def _mounts(situation: Situation, host: Host, mounts: list[str]) -> Iterator[Verdict]:
@@ -111,7 +113,7 @@ def _size(situation: Situation, row: Row) -> Iterator[Verdict]:
     if not isinstance(was, (int, float)) or not isinstance(now, (int, float)) or not was or not now:
         yield unknown(f"whether {row.get('item')} is as large as the old disk: a size is not told")
     elif now < was:
-        yield critical(f"{row.get('item')} has {now / 1e9:.1f} GB, the old one had {was / 1e9:.1f} GB")
+        yield critical(f"{row.get('item')} has {now:,.0f} bytes, the old disk had {was - now:,.0f} more")
 
 
 def _clean(row: Row) -> Iterator[Verdict]:

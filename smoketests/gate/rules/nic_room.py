@@ -57,7 +57,12 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     left = len(ids - situation.leaving_ids)
     if not left:
         raise NotAsked("no broker is left to carry the load")
-    hosts = [host for host in situation.must_be_well if BROKER_ROLE in host.roles]
+    brokers = set(situation.broker_names.values())
+    hosts = [
+        host
+        for host in situation.must_be_well
+        if (BROKER_ROLE in host.roles or host.name in brokers) and "nic_link" not in host.skip
+    ]
     cards = [card for card in told(situation.view, "nic_link", Card, hosts) if _carries(card.facts)]
     if not any(_speed(card.facts) for card in cards):
         raise NotAsked("no machine tells how fast its network cards are (virtual ones?), nor does the inventory")

@@ -4,17 +4,17 @@
 
 Failed: somebody holds it. One's own is told to the gate with --lock ID; afterwards, a lock of these very hosts is ours.
 
-Warned: a lock expired and was never released: is that maintenance over?
+Warned: a lock expired and was never released: is that maintenance over? The lock that --lock names is no longer held.
 
 Cannot tell: the locks in the store cannot be read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent.status import critical, warning
+from agent.status import Verdict, critical, warning
 from smoketests.cluster.view import CannotTell, some
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.lock import Lock
@@ -38,10 +38,20 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     verdicts = [critical(f"another maintenance is open: {some(open_ones, 3)}")] if open_ones else []
     if forgotten:
         verdicts.append(warning(f"never released, is it over? {some(forgotten, 3)}"))
-    return ruled(verdicts, "no other maintenance is open", locks=[*open_ones, *forgotten])
+    if not situation.after:
+        verdicts += _own(situation, situation.locks)
+    return ruled(verdicts, f"no other maintenance is open, by {situation.store}", locks=[*open_ones, *forgotten])
 
 
 def _is_ours(situation: Situation, lock: Lock) -> bool:
-    if lock.id == situation.maintenance.lock or (situation.owner and lock.owner == situation.owner):
-        return True
-    return situation.after and set(lock.hosts) == situation.names
+    return lock.id == situation.maintenance.lock or (situation.after and set(lock.hosts) == situation.names)
+
+
+def _own(situation: Situation, locks: Sequence[Lock]) -> list[Verdict]:
+    """What is wrong with the asker's own lock, if one is named."""
+    named = situation.maintenance.lock
+    ours = next((lock for lock in locks if lock.id == named), None)
+    if not named or (ours and not ours.expired(situation.now)):
+        return []
+    what = "has expired, anybody may take it over" if ours else "is not held any more"
+    return [warning(f"your lock {named} {what}; take one with --hold")]

@@ -36,5 +36,5 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
             "a Kafka before 2.4 does not tell its reassignments: kafka-reassign-partitions.sh --verify does"
         )
     moving = [row for row in partitions if row.adding or row.removing]
-    said = f"{wording.listed(moving, limits)} are being reassigned; wait for it or cancel it" if moving else ""
+    said = f"being reassigned: {wording.listed(moving, limits)}; wait for it or cancel it" if moving else ""
     return ruled([critical(said)] if moving else [], "no reassignment runs", moving=wording.rows(moving))

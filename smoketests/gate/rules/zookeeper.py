@@ -85,7 +85,9 @@ def _leaving(situation: Situation, view: ClusterView) -> list[Member]:
     for host in situation.leaving:
         here = [member for member, names in on.items() if host.name in names]
         # of a cluster that is only served we ask because a server of it is here
-        if not here and ZOOKEEPER_ROLE in host.roles and view is situation.view:
+        # where no role is said, a server that nobody in the inventory has may be here
+        may_be = ZOOKEEPER_ROLE in host.roles or (not host.roles and not all(on.values()))
+        if not here and may_be and view is situation.view:
             servers = some([member.server for member in view.zookeeper.members])
             raise CannotTell(f"which server of {servers} runs on {host.name}: none has its name or address")
         found += here

@@ -162,7 +162,7 @@ def situation(
     names = leaving or ("kafka-a01",)
     chosen = tuple(host for host in everyone if host.name in names)
     maintenance = Maintenance(tuple(host.name for host in chosen), purpose, "prod-a", **asked)
-    made = Situation(maintenance, view, chosen, (), locks, unread, before, NOW, "me@bastion (pid 1)")
+    made = Situation(maintenance, view, chosen, (), locks, unread, before, NOW, "/srv/gate")
     return replace(made, **fields)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from smoketests import cli
 from smoketests.gate import decision as of
-from smoketests.gate import lock, rules
+from smoketests.gate import lock, records, rules
 from smoketests.gate.decision import Decision
 from smoketests.show import gate as show
 from tests.smoketests.gate.situations import decided, kafka, partition, situation, trouble
@@ -159,8 +159,10 @@ def test_locks_are_shown_and_released(
     ours = lock.take(str(tmp_path), ["kafka-a01"], "prod-a", "ann@bastion (pid 1)", "reboot", 60)
     lock.take(str(tmp_path), ["kafka-b01"], "prod-b", "bob@bastion (pid 2)", "reboot", 60, now=1000.0)
 
-    shown = smoke(capsys, monkeypatch, "gate", "locks", "--store", str(tmp_path))[1].splitlines()
-    assert shown[0] == f"prod-a  {ours.words}" and shown[1].endswith("  EXPIRED")
+    lines = smoke(capsys, monkeypatch, "gate", "locks", "--store", str(tmp_path))[1].splitlines()
+    shown = " ".join(" ".join(lines).split())
+    assert max(map(len, lines)) <= 80 and lines[0].startswith(ours.id)
+    assert f"prod-a: {ours.words}" in shown and "prod-b: EXPIRED, never released: reboot of kafka-b01" in shown
     code, said, _ = smoke(capsys, monkeypatch, "gate", "release", ours.id, "--store", str(tmp_path))
     assert (code, said) == (0, f"released: {ours.words}\n")
     assert [one.cluster for one in lock.held(str(tmp_path))] == ["prod-b"]
@@ -196,3 +198,39 @@ def test_every_rule_explains_itself(name: str) -> None:
     assert any(word in rest for word in ("Failed:", "Warned:")) and "ell:" in rest
     assert set(rule.WHEN) <= {"before", "after"} and rule.WHEN and rule.PURPOSES
     assert f"--accept {name}" in rules.explain(name) or rule.FINAL
+
+
+EVIL = "kafka-\ud800\ufffe\u202e\x1b]0;x\x07\r\n<![CDATA[]]>&"
+
+
+def test_what_a_host_says_breaks_neither_the_terminal_nor_the_xml_nor_the_encoding(tmp_path: pathlib.Path) -> None:
+    evil = {"kafka-a02": [{**trouble("smart"), "reason": EVIL * 20, "item": EVIL}]}
+    decision = decided(situation(found=evil, problems={"kafka": EVIL}, kafka_says=None, accept={"offline": EVIL}))
+    shown = {name: show.render(name, decision).encode() for name in show.FORMATS}
+
+    assert all(line.isprintable() for line in shown["table"].decode().splitlines())
+    assert ElementTree.fromstring(shown["junit"])[0].attrib["failures"] == "1"
+    assert json.loads(shown["json"])["answer"] == "NO-GO"
+    assert records.kept(replace(decision, run_id="r1"), str(tmp_path)).rules == decision.rules
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [MIXED, decided(situation(silent=["kafka-a02"])), decided(situation("kafka-a03")),
+     decided(situation(kafka_says=None, problems={"kafka": "kafka-a01:9092: nothing listens on that port"}))],
+)  # fmt: skip
+def test_what_decides_is_on_one_screen_with_the_answer(decision: Decision, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = show.table(decision).splitlines()
+
+    assert len(lines) <= 24, len(lines)
+    assert sum(line.startswith("PASSED") for line in lines) == 1
+
+
+def test_a_lock_that_somebody_forged_does_not_write_on_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    lock.take(str(tmp_path), [EVIL], f"prod-a{EVIL}"[:6] + "\x1b[2J", f"ann{EVIL}", f"reboot{EVIL}", 60)
+
+    shown = smoke(capsys, monkeypatch, "gate", "locks", "--store", str(tmp_path))[1]
+    assert shown and all(line.isprintable() for line in shown.splitlines())

@@ -1,0 +1,251 @@
+"""Mistakes that people make, in the inventory, in the question or at the machine: none of them may lead to GO."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from inventory.model import Cluster, Host, Inventory
+from smoketests.gate import lock, looking, records
+from smoketests.gate.decision import CANNOT_TELL, FAILED, GO, NO_GO, NOT_ASKED, PASSED, WARNED
+from smoketests.gate.maintenance import Maintenance
+from smoketests.readers.kafka import Quorum, Voter
+from smoketests.readers.zookeeper import Registered
+from tests.smoketests.cluster.views import said
+from tests.smoketests.gate import situations
+from tests.smoketests.gate.situations import (
+    FOUR,
+    MEMBERS,
+    NOW,
+    ORDERS,
+    TB,
+    array,
+    broker,
+    decided,
+    kafka,
+    mount,
+    partition,
+    rule,
+    situation,
+    smart,
+)
+
+A01, A02, A03 = situations.BROKERS
+SINGLE = kafka(*ORDERS, partition("tmp", 0, (1,), min_isr=1))
+RAID10 = [broker(1, layout="raid10")]
+
+
+def replaced(disk: str, *rows: dict[str, Any], **more: Any) -> Any:
+    return situation(purpose="replace-disk", disk=disk, found={A01: rows}, **more)
+
+
+@pytest.mark.parametrize("typed", ["BB2", "B", "sdb", "sdb1", "serial"])
+def test_half_a_serial_number_or_a_kernel_name_is_no_disk(typed: str) -> None:
+    seen = replaced(typed, array(), *FOUR, hosts=RAID10)
+
+    assert rule(seen, "disk").status == FAILED, rule(seen, "disk").reason
+    assert decided(seen).answer == NO_GO
+
+
+@pytest.mark.parametrize(
+    "typed", ["bbb2", " BBB2 ", "5000C500A1B2C3D4", "0x5000c500a1b2c3d4", "wwn-0x5000c500a1b2c3d4"]
+)
+def test_a_disk_of_an_array_may_be_named_in_any_of_its_ways(typed: str) -> None:
+    disks = [FOUR[0], smart("BBB2", wwn="0x5000c500a1b2c3d4"), *FOUR[2:]]
+    result = rule(replaced(typed, array(), *disks, hosts=RAID10), "mirror_partner")
+
+    assert (result.status, result.evidence["partners"]) == (PASSED, ["sda1 (serial AAA1)"])
+
+
+def test_a_partner_whose_serial_begins_alike_is_not_taken_for_another_disk() -> None:
+    mirrors = array(mirrors=[["sda1 (serial AAA11)", "sdb1 (serial BBB2)"]])
+    result = rule(replaced("BBB2", mirrors, smart("AAA1"), smart("BBB2"), hosts=RAID10), "mirror_partner")
+
+    assert result.status == CANNOT_TELL and "AAA11" in result.reason
+
+
+def test_a_disk_with_its_own_mount_is_not_spared_by_the_raid10_beside_it() -> None:
+    rows = [array(), *FOUR, smart("OWN5", "critical", "/dev/sde"), mount("/kafka/d5", "OWN5", device="sde1")]
+    seen = replaced("OWN5", *rows, hosts=RAID10, kafka_says=SINGLE)
+
+    assert rule(seen, "single_copies").status == FAILED
+    assert rule(seen, "mirror_partner").status == NOT_ASKED
+
+
+def test_a_mirrored_system_disk_of_a_jbod_machine_takes_no_partition_away() -> None:
+    rows = [array(level="raid1"), *FOUR, smart("D5", path="/dev/sde"), mount("/kafka/d1", "D5", device="sde1")]
+    seen = replaced("BBB2", *rows, kafka_says=SINGLE)
+
+    assert rule(seen, "mirror_partner").status == PASSED
+    assert {rule(seen, name).status for name in ("single_copies", "disk_room")} == {NOT_ASKED}
+    assert decided(seen).answer == GO
+
+
+def test_a_jbod_disk_behind_a_controller_is_a_raid0_of_one_and_holds_its_data_alone() -> None:
+    alone = array(level="raid0", mirrors=[], gone=["252:1"], asked_as=[["252:1", "megaraid,11"]])
+    seen = replaced("BBB2", alone, smart("BBB2", "critical", "/dev/bus/0 megaraid,11"), kafka_says=SINGLE)
+
+    assert rule(seen, "single_copies").status == FAILED
+    assert rule(seen, "mirror_partner").status == NOT_ASKED
+
+
+def test_the_hot_spare_itself_may_go_while_all_others_are_well() -> None:
+    rows = [array(), *FOUR, smart("SPARE5", path="/dev/sde")]
+
+    assert decided(replaced("SPARE5", *rows, hosts=RAID10)).answer == GO
+    sick = [array(), *FOUR[:3], smart("DDD4", "critical"), rows[-1]]
+    assert decided(replaced("SPARE5", *sick, hosts=RAID10)).answer == NO_GO
+
+
+def test_an_id_that_is_another_brokers_is_not_judged_in_its_place() -> None:
+    """The inventory has the ids of the first two the wrong way round, or gives the first one an id of nobody."""
+    for wrong in ([broker(1, broker_id=2), broker(2, broker_id=1)], [broker(1, broker_id=7)]):
+        result = rule(situation(hosts=wrong, kafka_says=SINGLE), "single_copies")
+        assert result.status == CANNOT_TELL and f"which broker runs on {A01}" in result.reason, result
+
+
+def test_brokers_behind_one_address_are_told_by_their_ids_also_when_one_is_down() -> None:
+    hosts = [broker(number, address="10.0.0.1") for number in (1, 2, 3)]
+    rows = tuple(Registered(number, "10.0.0.1", 9090 + number, "", (f"10.0.0.1:{9090 + number}",)) for number in (2, 3))
+    seen = situation(hosts=hosts, kraft=True, kafka_says=kafka(partition("tmp", 0, (1,)))._replace(brokers=rows))
+
+    assert rule(seen, "single_copies").status == FAILED
+
+
+def test_the_kafka_of_another_cluster_is_not_believed() -> None:
+    """Copied from prod-b: its brokers have the same ids, and all is well there."""
+    ours = tuple(broker(number) for number in (1, 2, 3))
+    theirs = tuple(replace(host, name=host.name.replace("a0", "b0"), cluster="prod-b") for host in ours)
+    seen = situation().view
+    foreign = replace(
+        seen,
+        cluster=replace(seen.cluster, hosts=ours, kafka=("bootstrap:9092",)),
+        kafka=kafka()._replace(
+            brokers=tuple(Registered(n, f"kafka-b0{n}.example.com", 9092, "", ()) for n in (1, 2, 3))
+        ),
+    )
+    inventory = Inventory((foreign.cluster, Cluster("prod-b", theirs)))
+
+    judged = looking.own_kafka(foreign, inventory)
+    assert judged.kafka is None and "leads to kafka-b01, which is of prod-b" in judged.problems["kafka"]
+    assert looking.own_kafka(seen, Inventory((seen.cluster, Cluster("prod-b", theirs)))) is seen
+    assert looking.own_kafka(foreign, Inventory((foreign.cluster,))) is foreign  # names that nobody knows
+
+
+def test_controllers_of_which_nobody_can_be_asked_are_no_go() -> None:
+    host = Host("ctl-1", roles=("controller",), cluster="ctl")
+    seen = situation("ctl-1", kraft=True, hosts=[host], kafka_says=None)
+    alone = replace(seen.view, cluster=Cluster("ctl", (host, replace(host, name="ctl-2"))))
+
+    assert rule(replace(seen, view=alone), "kraft_quorum").status == CANNOT_TELL
+
+
+def test_a_host_without_a_role_may_have_the_server_that_nobody_has() -> None:
+    cname = tuple(member._replace(server=f"quorum{number}:2181") for number, member in enumerate(MEMBERS, 1))
+    nobodys = situations.ensemble(*cname)
+
+    assert rule(situation(hosts=[broker(1, roles=())], zookeeper_says=nobodys), "zookeeper").status == CANNOT_TELL
+    assert rule(situation(hosts=[broker(1, roles=())]), "zookeeper").status == PASSED
+    assert rule(situation(zookeeper_says=nobodys), "zookeeper").status == PASSED
+
+
+def test_a_controller_that_is_not_back_is_not_back_though_four_of_five_are() -> None:
+    def after(late: int) -> str:
+        voters = tuple(Voter(n, 9000 if n == late else 0, (f"kafka-a0{n}:9093",) if n < 4 else ()) for n in range(1, 6))
+        return rule(
+            situation(after=True, kraft=True, kafka_says=kafka(quorum=Quorum(2, voters))), "kraft_quorum"
+        ).status
+
+    assert (after(1), after(3), after(0)) == (FAILED, WARNED, PASSED)
+
+
+def test_a_lock_of_somebody_with_our_process_number_is_not_ours() -> None:
+    """Two containers with the host's name: both are root@bastion (pid 1)."""
+    assert rule(situation(locks=[situations.lock(A02, owner=lock.owner())]), "other_maintenance").status == FAILED
+
+
+def test_who_names_a_lock_that_is_gone_or_over_is_told() -> None:
+    gone = rule(situation(lock="11111111"), "other_maintenance")
+    over = rule(situation(lock="0badcafe", locks=[situations.lock(A01, minutes=-1)]), "other_maintenance")
+
+    assert (gone.status, over.status) == (WARNED, WARNED)
+    assert "is not held any more" in gone.reason and "has expired" in over.reason
+
+
+def test_a_clock_that_is_ahead_does_not_take_over_a_lock(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+    lock.take(str(tmp_path), [A01], "prod-a", "ann@bastion (pid 1)", "reboot", 60)
+    ahead = time.time() + 7200
+    monkeypatch.setattr(time, "time", lambda: ahead)
+
+    with pytest.raises(lock.Held):
+        lock.take(str(tmp_path), [A02], "prod-a", "bob@other (pid 2)", "reboot", 60)
+    assert lock.clock(str(tmp_path)) < ahead - 3600
+    assert lock.clock(str(tmp_path / "nowhere")) == ahead
+
+
+def test_a_machine_whose_cards_the_inventory_skips_needs_no_room_on_them() -> None:
+    skips = [broker(2, skip={"nic_link": "a VM"})]
+    found = {A02: [said("nic_link", "-", "skipped")]}
+
+    assert rule(situation(hosts=skips, found=found), "nic_room").status == PASSED
+    assert rule(situation(found=found), "nic_room").status == CANNOT_TELL
+
+
+def test_what_the_inventory_skips_everywhere_is_not_passed() -> None:
+    skip = {"power": "no BMC", "cooling": "no BMC", "chassis": "no BMC"}
+    hosts = [broker(number, skip=skip) for number in (1, 2, 3)]
+    result = rule(situation(hosts=hosts), "power")
+    alone = rule(situation(hosts=hosts, kraft=True), "power")
+
+    assert result.status == PASSED and f"the inventory skips some of it on {A02}, {A03}" in result.reason
+    assert alone.status == NOT_ASKED
+
+
+def test_the_old_disk_that_is_still_there_tells_that_another_was_pulled() -> None:
+    before = {"disk": "BBB2", "disk_facts": {"size_bytes": 8 * TB}, "mounts": [],
+              "hosts": {A01: {"disks": dict.fromkeys(("AAA1", "BBB2", "CCC3", "DDD4"), "ok")}}}  # fmt: skip
+    rows = [array(), smart("NEW9", path="/dev/sdc"), smart("BBB2", "warning"), FOUR[0], FOUR[3]]
+    result = rule(replaced("BBB2", *rows, hosts=RAID10, after=True, before=before), "new_disk")
+
+    assert result.status == FAILED and "BBB2 is still in kafka-a01: was another one pulled?" in result.reason
+
+
+@pytest.mark.parametrize(("more", "status"), [(-1, FAILED), (0, PASSED), (1, PASSED)])
+def test_a_byte_less_is_smaller_and_said_in_bytes(more: int, status: str) -> None:
+    before = {"disk": "OLD1", "disk_facts": {"size_bytes": 8 * TB}, "mounts": ["/kafka/d1"], "hosts": {}}
+    rows = [smart("NEW9", size=8 * TB + more), mount("/kafka/d1", "NEW9")]
+    result = rule(replaced("OLD1", *rows, after=True, before=before), "new_disk")
+
+    assert result.status == status
+    assert status == PASSED or "7,999,999,999,999 bytes, the old disk had 1 more" in result.reason
+
+
+def test_the_record_in_front_is_found_whatever_the_case_of_the_serial(tmp_path: pathlib.Path) -> None:
+    seen = replaced("za1bc2", smart("ZA1BC2", "critical"))
+    records.kept(replace(decided(seen), run_id="r1", state=records.state_of(seen)), str(tmp_path))
+    after = Maintenance((A01,), "replace-disk", "prod-a", "ZA1BC2", after=True)
+
+    assert records.before(str(tmp_path), after, NOW)["disk_facts"]["size_bytes"] == 8 * TB
+    with pytest.raises(records.NoRecord):
+        records.before(str(tmp_path), replace(after, disk="ZA1BC"), NOW)
+    with pytest.raises(records.NoRecord):
+        records.before(str(tmp_path), replace(after, hosts=(A02,)), NOW)
+
+
+def test_an_unwritable_store_is_no_go_and_a_clock_all_the_same(tmp_path: pathlib.Path) -> None:
+    store = tmp_path / "file"
+    store.write_text("")
+    kept = records.kept(replace(decided(situation()), run_id="r1"), str(store))
+
+    assert (kept.answer, kept.exit_code) == ("CANNOT TELL", 3)
+    with pytest.raises(lock.CannotLock):
+        lock.held(str(store))
+    assert lock.clock(str(store)) == pytest.approx(time.time(), abs=60)
+    json.dumps(records.as_json(kept))
+    assert os.listdir(tmp_path) == ["file"]
