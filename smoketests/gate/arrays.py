@@ -82,4 +82,6 @@ def spare_the_machine(situation: Situation, host: Host, serial: str) -> bool:
     levels = {row.facts.level for row in with_disk(situation, host, serial)} - {NO_LEVEL}
     if levels:
         return all(REDUNDANT.fullmatch(level) for level in levels)
-    return host.layout == RAID10 and not replaced_disk.mounts_of(situation, host, serial)
+    seen = {row.facts.level for row in told(situation.view, "raid", Array, (host,)) if row.facts.kind == "layout"}
+    as_named = host.layout == RAID10 and seen <= {RAID10}
+    return as_named and not replaced_disk.mounts_of(situation, host, serial)

@@ -90,6 +90,7 @@ def state_of(situation: Situation) -> dict[str, Any]:
         state["disk"] = serial
         state["disk_facts"] = {name: facts.get(name) for name in ("size_bytes", "slot", "model", "path")}
         state["mounts"] = replaced_disk.mounts_of(situation, host, serial)
+        state["log_dirs"] = replaced_disk.log_dirs_on(situation, host, state["mounts"])
     return state
 
 

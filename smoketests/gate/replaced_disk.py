@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from inventory.model import Host
@@ -59,6 +59,18 @@ def mounts_now(situation: Situation, host: Host, serial: str) -> list[str]:
         if (said and plain(said) == plain(serial)) or _is_on(row, device):
             found.append(str(row.get("item", "")))
     return sorted(found)
+
+
+def log_dirs_on(situation: Situation, host: Host, mounts: Iterable[str]) -> list[str]:
+    """The log dirs below these mounts that the host's broker tells of; none where Kafka or the broker told nothing."""
+    kafka = situation.view.kafka
+    ours = {number for number, name in situation.broker_names.items() if name == host.name}
+    rows = [row for row in (kafka.log_dirs or () if kafka else ()) if row.broker in ours]
+    return sorted(row.path for row in rows if below(row.path, mounts))
+
+
+def below(path: str, mounts: Iterable[str]) -> bool:
+    return any(path == mount or path.startswith(f"{mount}/") for mount in mounts)
 
 
 def disk_below(situation: Situation, host: Host, path: str) -> Mapping[str, Any] | None:

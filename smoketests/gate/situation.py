@@ -119,22 +119,25 @@ class Situation:
         is_broker = BROKER_ROLE in host.roles
         found = self._registered_from(host)
         if host.broker_id is not None and (is_broker or host.broker_id in {row.id for row in self.registered}):
-            self._check_id(host, host.broker_id, found)
-            return (host.broker_id,)
+            return self._with_named(host, host.broker_id, found)
         if is_broker and not found:
             raise CannotTell(f"which broker runs on {host.name}: give it a broker_id in the inventory")
         return found
 
-    def _check_id(self, host: Host, named: int, found: Sequence[int]) -> None:
-        """CannotTell where the inventory's id is another machine's by its address: the wrong broker would be judged."""
+    def _with_named(self, host: Host, named: int, found: Sequence[int]) -> tuple[int, ...]:
+        """The inventory's id, and those that it does not know and that are registered from there: they go too.
+
+        CannotTell where it is another machine's by its address: the wrong broker would be judged.
+        """
+        known = set(self.view.cluster.broker_ids.values())
+        nobodys = [number for number in found if number not in known]
         if named in found:
-            return
-        ours = self.view.cluster.broker_ids
-        nobodys = [number for number in found if number not in ours.values()]
+            return (named, *nobodys)
         theirs = [one.name for one in self.view.cluster.hosts if named in self._registered_from(one)]
         if nobodys or theirs:
             where = f"broker {nobodys[0]} is registered from there" if nobodys else f"{theirs[0]} is registered as that"
             raise CannotTell(f"which broker runs on {host.name}: the inventory says {named}, but {where}")
+        return (named,)
 
     def _registered_from(self, host: Host) -> tuple[int, ...]:
         from smoketests.cluster.broker_ids import names_of

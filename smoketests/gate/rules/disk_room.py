@@ -18,7 +18,7 @@ from smoketests.cluster.view import CannotTell, NotAsked, some
 from smoketests.gate import wording
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION, REPLACE_DISK
-from smoketests.gate.replaced_disk import mounts_of
+from smoketests.gate.replaced_disk import below, mounts_of
 from smoketests.gate.situation import Situation
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _of_disk(situation: Situation, rows: Sequence[LogDir]) -> tuple[list[LogDir]
     mounts = mounts_of(situation, host, situation.maintenance.disk)
     if not mounts:
         raise CannotTell(f"which mount of {host.name} is on the disk {situation.maintenance.disk}")
-    here = [row for row in rows if any(row.path == path or row.path.startswith(f"{path}/") for path in mounts)]
+    here = [row for row in rows if below(row.path, mounts)]
     others = [row for row in rows if row not in here]
     if not here:
         raise NotAsked(f"no log dir is on {', '.join(mounts)}")

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from agent.status import CRITICAL, OK, SKIPPED, WARNING, Verdict, critical, unknown, warning
+from agent.status import CRITICAL, OK, SKIPPED, UNKNOWN, WARNING, Verdict, critical, unknown, warning
 from inventory.model import Host
-from smoketests.cluster.view import CannotTell, NotAsked, Told, some
+from smoketests.cluster.view import CannotTell, NotAsked, Told, findings, some
 from smoketests.gate import arrays, machines, replaced_disk
 from smoketests.gate.arrays import Array
 from smoketests.gate.decision import RuleResult, ruled
@@ -46,7 +46,8 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
         verdicts = [verdict for row in ours for verdict in _array(row, disk)]
         verdicts += _smart(situation, host, [row.facts for row in ours], partners, disk)
         return ruled(verdicts, f"{some(partners)} is well and holds the data alone meanwhile", partners=partners)
-    verdicts = [verdict for row in rows for verdict in _unnamed(row, disk)] + _all_others(situation, host, disk)
+    verdicts = [verdict for row in rows for verdict in _unnamed(row, disk)]
+    verdicts += [*_untold(situation, host), *_all_others(situation, host, disk)]
     return ruled(verdicts, f"whichever its partner is, every other disk of {host.name} is well", partners=[])
 
 
@@ -81,6 +82,13 @@ def _unnamed(row: Told[Array], disk: arrays.Disk) -> Iterator[Verdict]:
     if array.gone or array.rebuilding:
         names = some([*array.gone, *array.rebuilding])
         yield unknown(f"{row.item}: {names} failed or rebuilding; whether that is the disk {disk.serial} is not told")
+
+
+def _untold(situation: Situation, host: Host) -> Iterator[Verdict]:
+    """An array or a controller that could not be read may be the one that has the disk."""
+    for _host, row in findings(situation.view, "raid", (host,)):
+        if row.get("status") == UNKNOWN:
+            yield unknown(f"{row.get('item')}: {str(row.get('reason', ''))[:160]}")
 
 
 def _partners(array: Array, disk: arrays.Disk) -> Sequence[str]:

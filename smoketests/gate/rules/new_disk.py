@@ -5,6 +5,8 @@ Compared with what the gate recorded in front of the maintenance.
 Failed: the old disk is still mounted, or still in the machine; the new one is smaller; nothing, or nothing writable,
 is mounted there; SMART finds a fault; an array of the machine is not whole yet.
 
+Warned: the broker does not use the log dir that was on the old disk.
+
 Cannot tell: no decision in front of the maintenance is in the store; a size or SMART is not told.
 """
 
@@ -39,7 +41,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     mounts = [str(path) for path in situation.before.get("mounts") or ()]
     new = _new(situation, host, old, mounts)
     verdicts = [*_still_there(situation, host, old, mounts), *_mounts(situation, host, mounts)]
-    verdicts += list(_arrays(situation, host))
+    verdicts += [*_arrays(situation, host), *_log_dirs(situation, host, mounts)]
     if not new:
         verdicts += _nothing_new(situation, host)
     for row in new:
@@ -105,6 +107,14 @@ def _arrays(situation: Situation, host: Host) -> Iterator[Verdict]:
         if row.facts.state != "optimal":
             said = row.facts.said or row.facts.state
             yield critical(f"{row.item} is not whole yet: {said}")
+
+
+def _log_dirs(situation: Situation, host: Host, mounts: list[str]) -> Iterator[Verdict]:
+    """A log dir that was taken out of log.dirs meanwhile, and not put back."""
+    before = {str(path) for path in situation.before.get("log_dirs") or ()}
+    gone = sorted(before - set(replaced_disk.log_dirs_on(situation, host, mounts)))
+    if gone and situation.view.kafka and situation.view.kafka.log_dirs:
+        yield warning(f"the broker keeps nothing in {some(gone)} any more: is it in its log.dirs?")
 
 
 def _size(situation: Situation, row: Row) -> Iterator[Verdict]:

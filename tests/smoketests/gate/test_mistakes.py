@@ -29,6 +29,7 @@ from tests.smoketests.gate.situations import (
     broker,
     decided,
     kafka,
+    log_dir,
     mount,
     partition,
     rule,
@@ -95,6 +96,21 @@ def test_a_jbod_disk_behind_a_controller_is_a_raid0_of_one_and_holds_its_data_al
     assert rule(seen, "mirror_partner").status == NOT_ASKED
 
 
+def test_an_array_that_could_not_be_read_may_be_the_one_of_the_disk() -> None:
+    """The system's mirror is told, the data's controller is not: its tool is not installed."""
+    rows = [array(level="raid1"), said("raid", "megaraid_sas", "unknown"), *FOUR, smart("E5", path="/dev/sde")]
+    result = rule(replaced("E5", *rows, hosts=RAID10), "mirror_partner")
+
+    assert result.status == CANNOT_TELL and "megaraid_sas" in result.reason
+
+
+def test_a_machine_that_is_no_raid10_whatever_the_inventory_says_is_not_spared() -> None:
+    layout = {**array(level="jbod", mirrors=[], kind="layout"), "item": "layout", "status": "warning"}
+    seen = replaced("E5", layout, smart("E5", "critical"), hosts=RAID10, kafka_says=SINGLE)
+
+    assert rule(seen, "single_copies").status == FAILED
+
+
 def test_the_hot_spare_itself_may_go_while_all_others_are_well() -> None:
     rows = [array(), *FOUR, smart("SPARE5", path="/dev/sde")]
 
@@ -108,6 +124,15 @@ def test_an_id_that_is_another_brokers_is_not_judged_in_its_place() -> None:
     for wrong in ([broker(1, broker_id=2), broker(2, broker_id=1)], [broker(1, broker_id=7)]):
         result = rule(situation(hosts=wrong, kafka_says=SINGLE), "single_copies")
         assert result.status == CANNOT_TELL and f"which broker runs on {A01}" in result.reason, result
+
+
+def test_a_second_broker_on_the_machine_goes_with_it_though_the_inventory_knows_but_one() -> None:
+    second = Registered(4, A01, 9094, "", (f"{A01}:9094",))
+    says = kafka(*ORDERS, partition("tmp", 0, (4,), min_isr=1))
+    seen = situation(kafka_says=says._replace(brokers=(*says.brokers, second)))
+
+    assert seen.leaving_ids == {1, 4}
+    assert rule(seen, "single_copies").status == FAILED
 
 
 def test_brokers_behind_one_address_are_told_by_their_ids_also_when_one_is_down() -> None:
@@ -214,6 +239,19 @@ def test_the_old_disk_that_is_still_there_tells_that_another_was_pulled() -> Non
     result = rule(replaced("BBB2", *rows, hosts=RAID10, after=True, before=before), "new_disk")
 
     assert result.status == FAILED and "BBB2 is still in kafka-a01: was another one pulled?" in result.reason
+
+
+def test_a_log_dir_that_was_not_put_back_is_said() -> None:
+    on_disk = [smart("OLD1", "critical"), mount("/kafka/d1", "OLD1")]
+    state = records.state_of(replaced("OLD1", *on_disk, kafka_says=kafka(log_dirs=(log_dir(1, "/kafka/d1/data"),))))
+    assert state["log_dirs"] == ["/kafka/d1/data"]
+
+    def after(*paths: str) -> str:
+        rows = [smart("NEW9"), mount("/kafka/d1", "NEW9")]
+        says = kafka(log_dirs=tuple(log_dir(1, path) for path in paths))
+        return rule(replaced("OLD1", *rows, after=True, before=state, kafka_says=says), "new_disk").status
+
+    assert (after("/kafka/d1/data", "/kafka/d2"), after("/kafka/d2")) == (PASSED, WARNED)
 
 
 @pytest.mark.parametrize(("more", "status"), [(-1, FAILED), (0, PASSED), (1, PASSED)])
