@@ -1,0 +1,252 @@
+"""Playbooks on booted hosts, from the fault to the mended machine, as an SRE goes through them.
+
+The rack has no Kafka: what the gate cannot tell of one is accepted, and steps through Kafka are skipped. Both are shown
+with real brokers in tests/real/test_playbooks_kafka.py.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from tests.playbooks.desk import Desk, until
+from tests.rack import image
+from tests.rack.host import Host
+from tests.rack.machines import Disk
+from tests.rack.rack import Rack, rack
+
+HOUR_S = 3600
+# an emulated host takes long for a look, and longer on a machine that is busy
+MOVES_S = 900.0
+pytestmark = [pytest.mark.slow, pytest.mark.rack, pytest.mark.timeout(HOUR_S)]
+HOST = "jbod-1"
+# rules of the gate that ask Kafka
+OF_KAFKA = ("availability", "brokers", "controller", "kraft_quorum", "leaders", "log_dirs", "nic_room", "no_spare_copy",
+            "offline", "reassignments", "single_copies", "throttles", "unclean", "under_replicated")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def booted() -> Iterator[Rack]:
+    """One that is up already (scripts/rack up) is taken as it is."""
+    if HOST in Rack().hosts:
+        yield Rack()
+        return
+    try:
+        image.build()
+    except image.CannotBuild as error:
+        pytest.skip(str(error))
+    with rack(HOST) as up:
+        yield up
+
+
+class Operator:
+    """Goes through a playbook at the terminal, and does what a person does at the rack."""
+
+    def __init__(self, booted: Rack, desk: Desk) -> None:
+        self.rack, self.desk, self.host = booted, desk, booted[HOST]
+
+    def findings(self, *checks: str) -> list[dict[str, Any]]:
+        """What is not well, of these checks."""
+        document = self.rack.smoke("check", *checks)
+        return [one for one in document["findings"] if one["status"] not in ("ok", "skipped")]
+
+    def statuses(self, *checks: str) -> dict[tuple[str, str], str]:
+        return {(one["check"], one["item"]): one["status"] for one in self.findings(*checks)}
+
+    def plan(self, *words: str) -> str:
+        """The plan, after which the host is as before."""
+        answer = self.desk.smoke("plan", *words)
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        return answer.stdout
+
+    def carry_out(self, *words: str, by_hand: Sequence[Callable[[], object]] = (), order: str = "run") -> str:
+        """Answer every question: yes, skip what needs Kafka; by_hand: what is done at the confirmations, in turn.
+
+        A disk that is to be overwritten is named by the serial number on its label, which is the one that was put in.
+        """
+        accepted = [word for rule in OF_KAFKA for word in ("--accept", rule)]
+        process = self.desk.begin(order, *words, *accepted, "--because", "the rack has no Kafka")
+        hands, seen = list(by_hand), 0
+        try:
+            while process.poll() is None:
+                asked = self.desk.printed[seen:]
+                answer = self._answer(asked, hands)
+                if answer:
+                    seen += len(asked)
+                    self.desk.type_in(process, answer)
+                else:
+                    self._until_more(process, seen + len(asked))
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        assert process.returncode == 0, self.desk.printed[-3000:]
+        return self.desk.printed
+
+    def _answer(self, asked: str, hands: list[Callable[[], object]]) -> str:
+        last = asked.rstrip(" ").rpartition("\n")[2]
+        if "Go on without it?" in last:
+            return "s"
+        if last.endswith("]") and "Is it so?" in last:
+            if hands:
+                hands.pop(0)()
+            return "y"
+        if last.endswith("(q stops here):"):
+            return self.new_serial
+        return "y" if last.endswith("q stop here]") else ""
+
+    def _until_more(self, process: subprocess.Popen[str], than: int) -> None:
+        """Wait until more than so many letters are on the screen, or the run ended."""
+        end = time.monotonic() + MOVES_S
+        while len(self.desk.printed) <= than and process.poll() is None:
+            assert time.monotonic() < end, "nothing moves"
+            time.sleep(0.2)
+
+    new_serial = ""
+
+
+@pytest.fixture
+def operator(booted: Rack, tmp_path: Any) -> Operator:
+    folder = booted.folder
+    access = ["-i", str(folder / "inventory.yaml"), "--ssh-config", str(folder / "smoke_ssh_config"),
+              "--deadline", "300"]  # fmt: skip
+    desk = Desk(tmp_path, access, HOST, patience_s=900)
+    desk.books.rmdir()
+    desk.books = tmp_path
+    return Operator(booted, desk)
+
+
+def etc_and_disks(host: Host) -> str:
+    """What a plan must leave as it is."""
+    return host.sh(
+        "find /etc /opt /usr/local -xdev -printf '%p %s %T@ %m\\n' | sort; cut -d' ' -f 3- /proc/1/mountinfo; "
+        "lsblk -no NAME,SERIAL,SIZE,FSTYPE,UUID; sysctl vm.swappiness; systemctl list-unit-files"
+    )
+
+
+def test_a_jbod_disk_is_replaced_from_its_failure_to_the_new_one(operator: Operator) -> None:
+    host = operator.host
+    device = host.kernel_names()["RKJ1SCSI1"]
+    host.sh(f"echo offline > /sys/block/{device}/device/state; touch /kafka/d6/x || true; sync -f /kafka/d6 || true")
+    assert ("mounts", "/kafka/d6") in operator.statuses("mounts")
+    before = etc_and_disks(host)
+    text = operator.plan("replace-jbod-disk", "--disk", "RKJ1SCSI1")
+    assert etc_and_disks(host) == before, "a plan changes nothing"
+    assert re.search(r"^umount /kafka/d6$", text, re.MULTILINE) and f"device /dev/{device}" in text
+
+    def swap() -> None:
+        host.hot_remove_disk("j1scsi1")
+        host.hot_add_disk(Disk("j1scsi9", "scsi", 160))
+        until("the kernel sees it", lambda: "RKJ1SCSI9" in host.kernel_names())
+
+    operator.new_serial = "RKJ1SCSI9"
+    said = operator.carry_out("replace-jbod-disk", "--disk", "RKJ1SCSI1", by_hand=[lambda: None, swap])
+
+    mounted = host.run("findmnt", "-no", "SOURCE,FSTYPE", "/kafka/d6").stdout.split()
+    assert mounted == [f"/dev/{host.kernel_names()['RKJ1SCSI9']}", "ext4"]
+    uuid = host.run("findmnt", "-no", "UUID", "/kafka/d6").stdout.strip()
+    assert f"UUID={uuid} /kafka/d6 " in host.run("cat", "/etc/fstab").stdout
+    assert "gate: GO" in said.rpartition("All replicas")[2], "the gate afterwards"
+    assert host.run("systemctl", "is-active", "kafka").stdout.strip() == "active"
+
+
+def test_a_raid10_disk_is_replaced_and_its_array_rebuilt(operator: Operator) -> None:
+    host = operator.host
+    disks = [Disk(f"md{number}", "scsi", 64) for number in range(1, 5)]
+    for disk in disks:
+        host.hot_add_disk(disk)
+    until("the kernel sees them", lambda: {disk.serial for disk in disks} <= set(host.kernel_names()))
+    names = [f"/dev/{host.kernel_names()[disk.serial]}" for disk in disks]
+    host.run("mdadm", "--create", "/dev/md7", "--run", "--assume-clean", "--homehost=any", "--level=10",
+             "--raid-devices=4", *names)  # fmt: skip
+    host.sh("mkfs.ext4 -q -F /dev/md7; mkdir -p /srv/md7; mount /dev/md7 /srv/md7; echo precious > /srv/md7/data; sync")
+    host.run("mdadm", "--manage", "/dev/md7", "--fail", names[1])
+    assert operator.statuses("raid")[("raid", "md7")] == "critical"
+
+    def swap() -> None:
+        host.hot_remove_disk("md2")
+        host.hot_add_disk(Disk("md9", "scsi", 80))
+        until("the kernel sees it", lambda: "RKMD9" in host.kernel_names())
+
+    operator.new_serial = "RKMD9"
+    said = operator.carry_out("replace-raid10-disk", "--disk", "RKMD2", by_hand=[lambda: None, swap])
+
+    detail = host.run("mdadm", "--detail", "/dev/md7").stdout
+    assert re.search(r"State : (clean|active)\s*$", detail, re.MULTILINE), detail
+    assert f"/dev/{host.kernel_names()['RKMD9']}" in detail
+    assert host.run("cat", "/srv/md7/data").stdout == "precious\n"
+    assert "is whole again" in said
+    host.sh("umount /srv/md7; mdadm -q --stop /dev/md7")
+
+
+def test_a_hidden_read_only_file_system_is_repaired(operator: Operator) -> None:
+    host = operator.host
+    host.sh("d=$(basename $(findmnt -no SOURCE /kafka/d1)); echo 1 > /sys/fs/ext4/$d/trigger_fs_error; sleep 1")
+    assert operator.statuses("mounts")[("mounts", "/kafka/d1")] == "critical"
+
+    operator.carry_out("hidden-readonly", "--item", "/kafka/d1")
+
+    host.sh("touch /kafka/d1/again; rm /kafka/d1/again")
+    assert operator.statuses("mounts").get(("mounts", "/kafka/d1"), "ok") in ("ok", "warning")
+    assert host.run("systemctl", "is-active", "kafka").stdout.strip() == "active"
+
+
+def test_the_os_is_tuned_and_still_is_after_a_reboot(operator: Operator) -> None:
+    host = operator.host
+    host.sh("rm -f /etc/sysctl.d/60-kafka.conf; sysctl -qw vm.swappiness=60 vm.max_map_count=65530")
+    assert operator.statuses("swappiness")[("swappiness", "vm.swappiness")] == "critical"
+
+    answer = operator.desk.smoke("run", "tune-os", "--yes")
+    assert answer.returncode == 0, answer.stdout[-3000:] + answer.stderr
+    host.reboot()
+
+    assert host.run("sysctl", "-n", "vm.swappiness", "vm.max_map_count").stdout.split() == ["1", "262144"]
+    assert operator.statuses("swappiness", "memory_maps", "open_files", "disk_scheduler") == {}
+
+
+def test_a_virus_scanner_is_stopped_and_stays_so(operator: Operator) -> None:
+    host = operator.host
+    unit = "[Service]\nExecStart=/opt/sophos/savscand 100000\n[Install]\nWantedBy=multi-user.target\n"
+    host.sh("mkdir -p /opt/sophos; cp /bin/sleep /opt/sophos/savscand")
+    host.write("/etc/systemd/system/sav-protect.service", unit)
+    host.sh("systemctl daemon-reload; systemctl enable -q --now sav-protect")
+    assert operator.statuses("antivirus")[("antivirus", "Sophos")] in ("warning", "critical")
+
+    operator.carry_out("antivirus")
+
+    assert host.run("systemctl", "is-active", "sav-protect", check=False).stdout.strip() in ("inactive", "failed")
+    assert host.run("systemctl", "is-enabled", "sav-protect", check=False).stdout.strip() == "masked"
+    operator.carry_out(operator.desk.run_id, order="undo")
+    assert host.run("systemctl", "is-active", "sav-protect").stdout.strip() == "active"
+    host.sh("systemctl disable -q --now sav-protect; rm -r /etc/systemd/system/sav-protect.service /opt/sophos; "
+            "systemctl daemon-reload")  # fmt: skip
+
+
+def test_a_clock_that_was_stepped_back_is_right_again(operator: Operator) -> None:
+    host = operator.host
+    host.sh("sed -i 's/^makestep/#makestep/' /etc/chrony/chrony.conf; systemctl restart chrony")
+    until("chrony has chosen a server", lambda: "Normal" in host.run("chronyc", "-c", "tracking", check=False).stdout)
+    host.sh("date -s '5 seconds ago' > /dev/null; sleep 20")
+    assert ("clock", "clock") in operator.statuses("clock")
+
+    operator.carry_out("clock")
+
+    assert operator.statuses("clock").get(("clock", "clock"), "ok") in ("ok", "warning")
+    host.sh("sed -i 's/^#makestep/makestep/' /etc/chrony/chrony.conf; systemctl restart chrony")
+
+
+def test_a_network_card_that_reset_is_counted_and_gone_through(operator: Operator) -> None:
+    """The driver's own word in the kernel's log stands in for the reset, which QEMU's card never does."""
+    host = operator.host
+    line = "<4>e1000e 0000:00:03.0 lan1: Reset adapter unexpectedly"
+    host.sh(f"echo '{line}' > /dev/kmsg; echo '{line}' > /dev/kmsg")
+    found = operator.findings("nic_resets")
+
+    operator.carry_out("nic-resets", "--item", "lan1")
+
+    assert "lan1" in operator.desk.printed and isinstance(found, list)
