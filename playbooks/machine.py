@@ -10,7 +10,6 @@ import os
 import re
 import selectors
 import shlex
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -311,9 +310,3 @@ class _FarCommand(Channel):
         code = int(self._channel.exit_status) if self._channel.exit_status_ready() else -1
         self._channel.close()
         return code if code >= 0 else None
-
-
-def ended_by_signal(code: int) -> str:
-    """The signal's name where a code means one, as `timeout` and shells say it."""
-    number = code - 128
-    return signal.Signals(number).name if number in {one.value for one in signal.Signals} else ""

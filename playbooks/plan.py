@@ -24,6 +24,8 @@ from playbooks.model import Playbook
 from playbooks.target import CannotLook, Say, Target
 
 VERSION = 1
+# an older plan is no promise any more; it counts if it is named
+COUNTS_S = 24 * 3600
 FOLDER = "playbooks"
 ENDING = ".plan.json"
 MOST_FINDINGS = 8
@@ -216,15 +218,19 @@ def load(plan_id: str, store: str) -> Plan:
 
 
 def newest(playbook: str, host: str, choice: Choice, store: str) -> Plan | None:
-    """The last plan of this playbook for this host and choice that was never run; None if there is none."""
+    """The last plan of this playbook for this host and choice, if it is of the last day and was never run."""
     try:
         names = sorted(os.listdir(folder(store)), reverse=True)
     except OSError:
         return None
-    ids = [name.removesuffix(ENDING) for name in names if name.endswith(ENDING)]
+    oldest = time.strftime("%Y%m%d-%H%M%S", time.gmtime(time.time() - COUNTS_S))
+    ids = [name.removesuffix(ENDING) for name in names if name.endswith(ENDING) and name > oldest]
     for plan_id in ids:
         if ID.fullmatch(plan_id) and f"{plan_id}.jsonl" not in names:
-            plan = load(plan_id, store)
+            try:
+                plan = load(plan_id, store)
+            except NoPlan:
+                continue  # of another version, or damaged: it says nothing
             if (plan.playbook.name, plan.host, plan.choice) == (playbook, host, choice):
                 return plan
     return None

@@ -50,7 +50,9 @@ ACCEPTING = (
 @click.command()
 @click.argument("name")
 @with_options(CHOOSING, ACCESS, ACCEPTING, (with_own, with_store, with_yes))
-@click.option("--plan", "plan_id", default="", metavar="ID", help="Compare with this plan (default: the newest of it).")
+@click.option(
+    "--plan", "plan_id", default="", metavar="ID", help="Compare with this plan (default: the newest of the last day)."
+)
 def run(name: str, yes: bool, own: Sequence[str], store: str, plan_id: str, **options: Any) -> None:
     """Carry a playbook out on one host, asking before each step that changes something.
 
@@ -175,7 +177,8 @@ def _carry_out(
         verb = "undo" if state.undoing else "resume"
         say(f"kept as {journal.path}; go on: smoke playbook {verb} {journal.plan.id}{_elsewhere(target)}")
         if state.lock and not state.over:
-            say(f"the maintenance stays open: {state.lock['cluster']} is held by {state.lock['id']}")
+            words = f"{state.lock['cluster']} is held until this run is over, or: smoke gate release {state.lock['id']}"
+            say(f"the maintenance stays open: {words}{_elsewhere(target)}")
     else:
         click.echo(f"\n{name}: done; what was done: smoke playbook log {journal.plan.id}{_elsewhere(target)}")
     sys.exit(code)

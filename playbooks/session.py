@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from agent.formats.text import printable
 from agent.host import CannotTell
@@ -128,7 +129,7 @@ class Session:
         """The lock that we have, longer if it would soon end; None if we have none or it is gone."""
         if not self.progress.lock:
             return None
-        ours = lock.Lock(**{**self.progress.lock, "hosts": tuple(self.progress.lock["hosts"])})
+        ours = self._lock(self.progress.lock)
         if ours.until - time.time() > minutes * 60 / 2 and any(one.id == ours.id for one in lock.held(ours.store)):
             return ours
         try:
@@ -136,10 +137,14 @@ class Session:
         except lock.CannotLock:
             return None  # it ended and was swept away, or somebody released it: then it can be taken anew
 
+    def _lock(self, said: Mapping[str, Any]) -> lock.Lock:
+        """As it was written down; the store may have another name today."""
+        return lock.Lock(**{**said, "hosts": tuple(said["hosts"]), "store": self.target.store})
+
     def let_go(self) -> None:
         """Give the lock back."""
         if self.progress.lock:
-            ours = lock.Lock(**{**self.progress.lock, "hosts": tuple(self.progress.lock["hosts"])})
+            ours = self._lock(self.progress.lock)
             try:
                 lock.release(ours)
             except lock.CannotLock as error:
