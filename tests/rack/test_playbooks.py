@@ -1,7 +1,8 @@
 """Playbooks on booted hosts, from the fault to the mended machine, as an SRE goes through them.
 
-The rack has no Kafka: what the gate cannot tell of one is accepted, and steps through Kafka are skipped. Both are shown
-with real brokers in tests/real/test_playbooks_kafka.py.
+Disks are pulled and put in, an array is rebuilt, a file system is repaired, a network card is gone through; what needs
+no such parts is in test_books.py. The rack has no Kafka: what the gate cannot tell of one is accepted, and steps
+through Kafka are skipped. Both are shown with real brokers in tests/real/test_playbooks_kafka.py.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ MOVES_S = 900.0
 pytestmark = [pytest.mark.slow, pytest.mark.rack, pytest.mark.timeout(HOUR_S)]
 HOST = "jbod-1"
 # rules of the gate that ask Kafka
-OF_KAFKA = ("availability", "brokers", "controller", "kraft_quorum", "leaders", "log_dirs", "nic_room", "no_spare_copy",
+OF_KAFKA = ("availability", "brokers", "controller", "disk_room", "kraft_quorum", "leaders_home", "leaders", "log_dirs", "nic_room", "no_spare_copy",
             "offline", "reassignments", "single_copies", "throttles", "unclean", "under_replicated")  # fmt: skip
 
 
@@ -194,50 +195,6 @@ def test_a_hidden_read_only_file_system_is_repaired(operator: Operator) -> None:
     host.sh("touch /kafka/d1/again; rm /kafka/d1/again")
     assert operator.statuses("mounts").get(("mounts", "/kafka/d1"), "ok") in ("ok", "warning")
     assert host.run("systemctl", "is-active", "kafka").stdout.strip() == "active"
-
-
-def test_the_os_is_tuned_and_still_is_after_a_reboot(operator: Operator) -> None:
-    host = operator.host
-    host.sh("rm -f /etc/sysctl.d/60-kafka.conf; sysctl -qw vm.swappiness=60 vm.max_map_count=65530")
-    assert operator.statuses("swappiness")[("swappiness", "vm.swappiness")] == "critical"
-
-    answer = operator.desk.smoke("run", "tune-os", "--yes")
-    assert answer.returncode == 0, answer.stdout[-3000:] + answer.stderr
-    host.reboot()
-
-    assert host.run("sysctl", "-n", "vm.swappiness", "vm.max_map_count").stdout.split() == ["1", "262144"]
-    assert operator.statuses("swappiness", "memory_maps", "open_files", "disk_scheduler") == {}
-
-
-def test_a_virus_scanner_is_stopped_and_stays_so(operator: Operator) -> None:
-    host = operator.host
-    unit = "[Service]\nExecStart=/opt/sophos/savscand 100000\n[Install]\nWantedBy=multi-user.target\n"
-    host.sh("mkdir -p /opt/sophos; cp /bin/sleep /opt/sophos/savscand")
-    host.write("/etc/systemd/system/sav-protect.service", unit)
-    host.sh("systemctl daemon-reload; systemctl enable -q --now sav-protect")
-    assert operator.statuses("antivirus")[("antivirus", "Sophos")] in ("warning", "critical")
-
-    operator.carry_out("antivirus")
-
-    assert host.run("systemctl", "is-active", "sav-protect", check=False).stdout.strip() in ("inactive", "failed")
-    assert host.run("systemctl", "is-enabled", "sav-protect", check=False).stdout.strip() == "masked"
-    operator.carry_out(operator.desk.run_id, order="undo")
-    assert host.run("systemctl", "is-active", "sav-protect").stdout.strip() == "active"
-    host.sh("systemctl disable -q --now sav-protect; rm -r /etc/systemd/system/sav-protect.service /opt/sophos; "
-            "systemctl daemon-reload")  # fmt: skip
-
-
-def test_a_clock_that_was_stepped_back_is_right_again(operator: Operator) -> None:
-    host = operator.host
-    host.sh("sed -i 's/^makestep/#makestep/' /etc/chrony/chrony.conf; systemctl restart chrony")
-    until("chrony has chosen a server", lambda: "Normal" in host.run("chronyc", "-c", "tracking", check=False).stdout)
-    host.sh("date -s '5 seconds ago' > /dev/null; sleep 20")
-    assert ("clock", "clock") in operator.statuses("clock")
-
-    operator.carry_out("clock")
-
-    assert operator.statuses("clock").get(("clock", "clock"), "ok") in ("ok", "warning")
-    host.sh("sed -i 's/^#makestep/makestep/' /etc/chrony/chrony.conf; systemctl restart chrony")
 
 
 def test_a_network_card_that_reset_is_counted_and_gone_through(operator: Operator) -> None:
