@@ -27,8 +27,9 @@ MOVES_S = 900.0
 pytestmark = [pytest.mark.slow, pytest.mark.rack, pytest.mark.timeout(HOUR_S)]
 HOST = "jbod-1"
 # rules of the gate that ask Kafka
-OF_KAFKA = ("availability", "brokers", "controller", "disk_room", "kraft_quorum", "leaders_home", "leaders", "log_dirs", "nic_room", "no_spare_copy",
-            "offline", "reassignments", "single_copies", "throttles", "unclean", "under_replicated")  # fmt: skip
+OF_KAFKA = ("availability", "brokers", "controller", "disk_room", "kraft_quorum", "leaders_home", "leaders", "log_dirs",
+            "nic_room", "no_spare_copy", "offline", "reassignments", "single_copies", "throttles", "unclean",
+            "under_replicated")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
