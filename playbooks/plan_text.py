@@ -82,7 +82,8 @@ def _head(plan: Plan, as_root: bool) -> Iterator[str]:
 
 def describe(fact: Fact) -> str:
     """All that is known of it."""
-    told = [f"{name} {fact.words(name)}" for name in fields(fact.kind) if name in fact.values]
+    lists = {name: " and ".join(value) for name, value in fact.values.items() if isinstance(value, tuple)}
+    told = [f"{name} {lists.get(name) or fact.words(name)}" for name in fields(fact.kind) if name in fact.values]
     return ", ".join(told) or "there is none on this machine"
 
 

@@ -88,7 +88,8 @@ def span(seconds: int) -> str:
 def wrapped(text: str, indent: int = 0) -> list[str]:
     """Over lines of 80 columns."""
     room = " " * indent
-    return textwrap.wrap(" ".join(text.split()), WIDTH, initial_indent=room, subsequent_indent=room)
+    return textwrap.wrap(" ".join(text.split()), WIDTH, initial_indent=room, subsequent_indent=room,
+                         break_long_words=False, break_on_hyphens=False)  # fmt: skip
 
 
 def of_check(check: str) -> list[str]:

@@ -62,7 +62,10 @@ class Target:
             survey = asking.ask(wanted, say)
         except asking.CannotAsk as error:
             raise CannotLook(str(error)) from error
-        return [*survey.report(self.host).findings, *survey.of_cluster(self.host.cluster)]
+        found = [*survey.report(self.host).findings, *survey.of_cluster(self.host.cluster)]
+        if any(one["reason"] == asking.STOPPED for one in found):
+            raise KeyboardInterrupt  # the asking took our Ctrl-C for its own
+        return found
 
     def close(self) -> None:
         self.machine.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 
@@ -306,3 +307,16 @@ def test_without_sudo_nothing_is_begun(user: str, sudo: str, password: str, why:
     with pytest.raises(NotRun, match=why):
         machine.run(["id"], given="s3cret input\n")
     machine.close()
+
+
+def test_ctrl_c_while_the_agent_is_asked_stops_the_run(far: tuple[Desk, DiskHost]) -> None:
+    desk, host = far
+    desk.write("- {wait: It never is, check: swappiness, item: none such, every: 1, deadline: 10m}")
+    process = desk.begin("run", "book")
+    until("it waits", lambda: "not yet" in desk.printed)
+    host.server.stop_answering()
+    until("it is asked again and hangs", lambda: [one for one in psutil.net_connections() if one.pid == process.pid])
+    process.send_signal(signal.SIGINT)
+    code, out = desk.end(process)
+
+    assert code == 1, out
