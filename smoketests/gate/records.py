@@ -137,6 +137,7 @@ def _is_of(record: Mapping[str, Any], maintenance: Maintenance) -> bool:
     hosts = asked.get("hosts")
     return (
         same_disk
+        and asked.get("cluster") == maintenance.cluster
         and isinstance(hosts, list)
         and set(map(str, hosts)) == set(maintenance.hosts)
         and asked.get("purpose") == maintenance.purpose

@@ -37,6 +37,18 @@ def smart_of(situation: Situation, host: Host, serial: str) -> Mapping[str, Any]
     return next((row for row in smart_rows(situation, host) if plain(serial) in serials_of(row)), None)
 
 
+def is_seen(row: Mapping[str, Any]) -> bool:
+    """Whether the disk of a SMART finding is in the machine: one that vanished has a finding too, which says so."""
+    facts = row.get("facts") or {}
+    return bool(facts.get("serial") or facts.get("path")) and not facts.get("vanished")
+
+
+def size_of(row: Mapping[str, Any]) -> float:
+    """In bytes; 0 where it is not told."""
+    size = (row.get("facts") or {}).get("size_bytes")
+    return size if isinstance(size, (int, float)) and size > 0 else 0
+
+
 def mount_serial(row: Mapping[str, Any]) -> str:
     """The serial number of the disk below a mount, as its finding tells it; empty if it does not."""
     facts = row.get("facts") or {}

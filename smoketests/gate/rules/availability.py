@@ -41,7 +41,9 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     if gone:
         verdicts.append(critical(f"{wording.listed(gone, limits)} would have no replica in sync without {who}"))
     if short:
-        verdicts.append(critical(f"{wording.listed(short, limits)} would be below min.insync.replicas without {who}"))
+        said = f"{wording.listed(short, limits)} would be below min.insync.replicas without {who}"
+        alone = len(leaving) > 1 and not any(blocks(row, {one}) for row in rows for one in leaving)
+        verdicts.append(critical(f"{said}; one broker at a time could go" if alone else said))
     if untold:
         verdicts.append(unknown(f"min.insync.replicas is not told of {len(untold)} topics: {some(untold, 3)}"))
     healthy = f"{count_of(len(rows), 'partition')} of {who}: enough replicas in sync are left"

@@ -5,14 +5,15 @@ Compared with what the gate recorded in front of the maintenance.
 Failed: the old disk is still mounted, or still in the machine; the new one is smaller; nothing, or nothing writable,
 is mounted there; SMART finds a fault; an array of the machine is not whole yet.
 
-Warned: the broker does not use the log dir that was on the old disk.
+Warned: the broker does not use the log dir that was on the old disk; the old disk's size is not known, but the new one
+is as large as any other of the machine.
 
 Cannot tell: no decision in front of the maintenance is in the store; a size or SMART is not told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agent.status import CRITICAL, OK, SKIPPED, WARNING, Verdict, critical, unknown, warning
@@ -39,13 +40,19 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
         raise CannotTell(f"{host.name} told nothing: {machines.why_silent(situation, host)}")
     old = str(situation.before.get("disk", ""))
     mounts = [str(path) for path in situation.before.get("mounts") or ()]
-    new = _new(situation, host, old, mounts)
-    verdicts = [*_still_there(situation, host, old, mounts), *_mounts(situation, host, mounts)]
+    on = {path: replaced_disk.disk_below(situation, host, path) for path in mounts}
+    fresh = _fresh(situation, host, old)
+    new = [row for row in fresh if any(row is found for found in on.values())] or fresh
+    verdicts = [
+        *_elsewhere(on, fresh, old),
+        *_still_there(situation, host, old, mounts),
+        *_mounts(situation, host, mounts),
+    ]
     verdicts += [*_arrays(situation, host), *_log_dirs(situation, host, mounts)]
     if not new:
         verdicts += _nothing_new(situation, host)
     for row in new:
-        verdicts += [*_size(situation, row), *_clean(row)]
+        verdicts += [*_size(situation, host, row), *_clean(row)]
     names = [str((row.get("facts") or {}).get("serial") or row.get("item")) for row in new]
     where = f", mounted at {', '.join(mounts)}" if mounts else ""
     healthy = f"{some(names)} stands in for {old}{where}, SMART is clean"
@@ -64,25 +71,31 @@ def _nothing_new(situation: Situation, host: Host) -> Iterator[Verdict]:
         yield unknown(f"whether a new disk is in {host.name}: it had no mount, and the inventory skips SMART")
 
 
-def _new(situation: Situation, host: Host, old: str, mounts: list[str]) -> list[Row]:
-    """The disks that were not there before; of a JBOD machine, those on which the old one's mounts are."""
+def _fresh(situation: Situation, host: Host, old: str) -> list[Row]:
+    """The disks that were not there before."""
     hosts = situation.before.get("hosts") or {}
     before = {replaced_disk.plain(serial) for serial in ((hosts.get(host.name) or {}).get("disks") or {})}
-    fresh = [
+    return [
         row
         for row in replaced_disk.smart_rows(situation, host)
         if row.get("status") != SKIPPED and not replaced_disk.serials_of(row) & (before | {replaced_disk.plain(old)})
     ]
-    on = {path: replaced_disk.disk_below(situation, host, path) for path in mounts}
-    below = [row for row in fresh if any(row is found for found in on.values())]
-    return below or fresh
+
+
+def _elsewhere(on: Mapping[str, Row | None], fresh: Sequence[Row], old: str) -> Iterator[Verdict]:
+    """A place of the old disk where another is that the machine had before: kernel names have changed hands."""
+    for path, row in on.items():
+        if not row or row in fresh or row.get("status") == SKIPPED:
+            continue
+        if replaced_disk.plain(old) not in replaced_disk.serials_of(row):
+            yield critical(f"{path} is on {row.get('item')}, which was in the machine before, not on a new disk")
 
 
 def _still_there(situation: Situation, host: Host, old: str, mounts: list[str]) -> Iterator[Verdict]:
     held = set(mounts) & set(replaced_disk.mounts_now(situation, host, old))
     if held:
         yield critical(f"the old disk {old} is still mounted at {', '.join(sorted(held))}")
-    elif replaced_disk.smart_of(situation, host, old):
+    elif (row := replaced_disk.smart_of(situation, host, old)) and replaced_disk.is_seen(row):
         yield critical(f"the old disk {old} is still in {host.name}: was another one pulled?")
 
 
@@ -117,13 +130,19 @@ def _log_dirs(situation: Situation, host: Host, mounts: list[str]) -> Iterator[V
         yield warning(f"the broker keeps nothing in {some(gone)} any more: is it in its log.dirs?")
 
 
-def _size(situation: Situation, row: Row) -> Iterator[Verdict]:
+def _size(situation: Situation, host: Host, row: Row) -> Iterator[Verdict]:
+    """A disk that had died before anybody asked tells no size: then the machine's other disks are the measure."""
     was = (situation.before.get("disk_facts") or {}).get("size_bytes")
-    now = (row.get("facts") or {}).get("size_bytes")
-    if not isinstance(was, (int, float)) or not isinstance(now, (int, float)) or not was or not now:
+    now = replaced_disk.size_of(row)
+    beside = [one for one in replaced_disk.smart_rows(situation, host) if one is not row]
+    others = list(filter(None, map(replaced_disk.size_of, beside)))
+    if now and isinstance(was, (int, float)) and was > 0:
+        if now < was:
+            yield critical(f"{row.get('item')} has {now:,.0f} bytes, the old disk had {was - now:,.0f} more")
+    elif now and now >= max(others, default=now + 1):
+        yield warning(f"the old disk told no size any more; {row.get('item')} is as large as any other of {host.name}")
+    else:
         yield unknown(f"whether {row.get('item')} is as large as the old disk: a size is not told")
-    elif now < was:
-        yield critical(f"{row.get('item')} has {now:,.0f} bytes, the old disk had {was - now:,.0f} more")
 
 
 def _clean(row: Row) -> Iterator[Verdict]:

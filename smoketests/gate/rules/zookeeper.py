@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent.status import CRITICAL, UNKNOWN, WARNING, Verdict, critical, unknown, warning
+from agent.status import CRITICAL, UNKNOWN, WARNING, Verdict, count_of, critical, unknown, warning
 from smoketests.cluster.view import CannotTell, ClusterView, NotAsked, some
 from smoketests.gate import ensembles
 from smoketests.gate.decision import RuleResult, ruled
@@ -109,7 +109,7 @@ def _without(members: Sequence[Member], leaving: Sequence[Member], limits: Mappi
     who = some([member.server for member in leaving])
     staying = [member for member in members if member not in leaving and member.mode != "observer"]
     silent = ensembles.silent(staying)
-    said = f"without {who}, {left} servers in step would be left, the majority is {needed}"
+    said = f"without {who}, {count_of(left, 'server')} in step would be left, the majority is {needed}"
     verdicts = []
     if left < needed and left + len(silent) >= needed:
         verdicts.append(unknown(f"{said}; {some(silent)} gave no answer: {_why(members, silent)}"))

@@ -254,6 +254,44 @@ def test_a_log_dir_that_was_not_put_back_is_said() -> None:
     assert (after("/kafka/d1/data", "/kafka/d2"), after("/kafka/d2")) == (PASSED, WARNED)
 
 
+GONE = said(
+    "smart", "OLD1", "critical", vanished="the disk OLD1 of the inventory is no longer seen", serial="", path=""
+)
+
+
+def test_a_disk_that_has_vanished_is_not_still_there() -> None:
+    before = {"disk": "OLD1", "disk_facts": {"size_bytes": 8 * TB}, "mounts": ["/kafka/d1"], "hosts": {}}
+    seen = replaced("OLD1", GONE, smart("NEW9"), mount("/kafka/d1", "NEW9"), after=True, before=before)
+
+    assert rule(seen, "new_disk").status == PASSED
+    assert rule(seen, "disks").status == FAILED  # the inventory still names it
+
+
+@pytest.mark.parametrize(("size", "status"), [(8 * TB, WARNED), (6 * TB, CANNOT_TELL)])
+def test_a_disk_that_died_before_anybody_asked_is_measured_by_its_neighbours(size: int, status: str) -> None:
+    state = records.state_of(replaced("OLD1", GONE, smart("D2", path="/dev/sdc"), mount("/kafka/d1", "OLD1")))
+    rows = [smart("NEW9", size=size), smart("D2", path="/dev/sdc"), mount("/kafka/d1", "NEW9")]
+
+    assert state["disk_facts"]["size_bytes"] is None
+    assert rule(replaced("OLD1", *rows, after=True, before=state), "new_disk").status == status
+
+
+def test_another_old_disk_in_the_place_of_the_replaced_one_is_not_the_new_one() -> None:
+    before = {"disk": "OLD1", "disk_facts": {"size_bytes": 8 * TB}, "mounts": ["/kafka/d1"],
+              "hosts": {A01: {"disks": {"OLD1": "critical", "D2": "ok"}}}}  # fmt: skip
+    rows = [smart("NEW9", path="/dev/sdc"), smart("D2"), mount("/kafka/d1", "D2")]
+    result = rule(replaced("OLD1", *rows, after=True, before=before), "new_disk")
+
+    assert result.status == FAILED and "/kafka/d1 is on D2, which was in the machine before" in result.reason
+
+
+def test_two_that_cannot_go_together_are_told_to_go_one_by_one() -> None:
+    both, none = situation(A01, A02), situation(A01, A02, kafka_says=kafka(*ORDERS, partition("pay", isr=(1, 2))))
+
+    assert rule(both, "availability").reason.endswith("; one broker at a time could go")
+    assert rule(none, "availability").status == FAILED and "at a time" not in rule(none, "availability").reason
+
+
 @pytest.mark.parametrize(("more", "status"), [(-1, FAILED), (0, PASSED), (1, PASSED)])
 def test_a_byte_less_is_smaller_and_said_in_bytes(more: int, status: str) -> None:
     before = {"disk": "OLD1", "disk_facts": {"size_bytes": 8 * TB}, "mounts": ["/kafka/d1"], "hosts": {}}
@@ -272,8 +310,9 @@ def test_the_record_in_front_is_found_whatever_the_case_of_the_serial(tmp_path: 
     assert records.before(str(tmp_path), after, NOW)["disk_facts"]["size_bytes"] == 8 * TB
     with pytest.raises(records.NoRecord):
         records.before(str(tmp_path), replace(after, disk="ZA1BC"), NOW)
-    with pytest.raises(records.NoRecord):
-        records.before(str(tmp_path), replace(after, hosts=(A02,)), NOW)
+    for other in (replace(after, hosts=(A02,)), replace(after, cluster="prod-b"), replace(after, purpose="reboot")):
+        with pytest.raises(records.NoRecord):
+            records.before(str(tmp_path), other, NOW)
 
 
 def test_an_unwritable_store_is_no_go_and_a_clock_all_the_same(tmp_path: pathlib.Path) -> None:
