@@ -108,7 +108,7 @@ LOOK = """
 find /etc /usr/local -type f -newer /run/before
 sysctl -n vm.swappiness vm.max_map_count
 lsblk -o NAME,SIZE,FSTYPE,UUID,MOUNTPOINT; blkid -c /dev/null
-systemctl show -P MainPID kafka; systemctl list-unit-files --state=enabled,masked --no-legend
+find /etc/systemd -type l | sort; cat /sys/fs/cgroup/system.slice/kafka.service/cgroup.procs
 for disk in /dev/sd?; do head -c 1M $disk | cksum; done
 """
 
