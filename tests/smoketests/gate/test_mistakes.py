@@ -254,6 +254,39 @@ def test_a_log_dir_that_was_not_put_back_is_said() -> None:
     assert (after("/kafka/d1/data", "/kafka/d2"), after("/kafka/d2")) == (PASSED, WARNED)
 
 
+def room(partitions: Any = ORDERS, rows: Any = (), **dirs: Any) -> Any:
+    """disk_room when /kafka/d1 is to go; what stays is /kafka/d2 with 3 of 8 TB."""
+    given = {"d1": log_dir(1, "/kafka/d1", 2 * TB), "d2": log_dir(1, "/kafka/d2", 3 * TB), **dirs}
+    told = [smart("OLD1", "critical"), mount("/kafka/d1", "OLD1"), *rows]
+    says = kafka(*partitions, log_dirs=tuple(given.values()))
+    return rule(replaced("OLD1", *told, kafka_says=says), "disk_room")
+
+
+def test_two_log_dirs_of_one_file_system_share_its_room() -> None:
+    """6 of 8 TB are used, 2 more are to come: not 12 and 2 of 16."""
+    full = {"d2": log_dir(1, "/kafka/d2/a", 6 * TB), "d3": log_dir(1, "/kafka/d2/b", 6 * TB)}
+    usage = said("disk_usage", "/kafka/d2", path="/kafka/d2", data=True, free_bytes=2 * TB, total_bytes=8 * TB)
+
+    assert room(rows=[usage], **full).evidence["percent"] == 100.0
+
+
+def test_of_a_log_dir_that_has_failed_the_other_replicas_tell_what_must_move() -> None:
+    failed = log_dir(1, "/kafka/d1", 0, error="KAFKA_STORAGE_ERROR", replicas_bytes=0)
+    lost = [partition("big", 0, (2, 1), isr=(2,), min_isr=1, offline=(1,), size_bytes=4 * TB), *ORDERS]
+    nobody = [partition("tmp", 0, (1,), isr=(), leader=-1, offline=(1,)), *ORDERS]
+
+    assert (room(lost, d1=failed).status, room(lost, d1=failed).evidence["moved_bytes"]) == (FAILED, 4 * TB)
+    assert room(nobody, d1=failed).status == CANNOT_TELL
+
+
+def test_where_an_older_kafka_tells_no_size_the_machine_does() -> None:
+    old = log_dir(1, "/kafka/d2/data")._replace(total_bytes=None, usable_bytes=None)
+    usage = said("disk_usage", "/kafka/d2", path="/kafka/d2", data=True, free_bytes=5 * TB, total_bytes=8 * TB)
+
+    assert (room(d2=old, rows=[usage]).status, room(d2=old).status) == (PASSED, CANNOT_TELL)
+    assert room(d2=old, rows=[usage]).evidence["percent"] == 62.5
+
+
 GONE = said(
     "smart", "OLD1", "critical", vanished="the disk OLD1 of the inventory is no longer seen", serial="", path=""
 )
