@@ -46,11 +46,10 @@ def gate() -> str:
     """What `smoke gate` answers, and its rules."""
     from smoketests.gate import rules
 
-    asked = "\n".join(f"{name:<18} {rules.question(name)}" for name in rules.names())
     return (
         "gate: May these hosts leave for a maintenance now, and is everything back behind it?\n\n"
         "GO when no rule failed and none cannot tell; NO-GO when one failed; CANNOT TELL when one could not be read.\n"
-        f"`smoke gate rules RULE` explains one.\n\n{asked}"
+        f"`smoke gate rules RULE` explains one.\n\n{rules.listing()}"
     )
 
 

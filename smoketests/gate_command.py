@@ -142,7 +142,7 @@ def rules(name: str | None) -> None:
     from smoketests.gate import rules as of
 
     if not name:
-        click.echo("\n".join(f"{rule:<18} {of.question(rule)}" for rule in of.names()))
+        click.echo(of.listing())
         return
     if name not in of.names():
         _fail(of.unacceptable({name: "-"}))

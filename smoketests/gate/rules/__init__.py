@@ -6,6 +6,7 @@ import difflib
 import importlib
 import inspect
 import os
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -24,6 +25,7 @@ from smoketests.gate.situation import Situation
 
 BEFORE, AFTER = "before", "after"
 ONLY = "only asked"
+NAME_WIDTH = 18
 # an inventory changes limits for a cluster under gate_NAME
 PREFIX = "gate_"
 
@@ -58,6 +60,13 @@ def load(name: str) -> Rule:
 def question(name: str) -> str:
     """The first line of the rule's docstring."""
     return (inspect.getdoc(load(name)) or "").partition("\n")[0]
+
+
+def listing() -> str:
+    """Every rule and its question, for a terminal of 80 columns."""
+    rows = [f"{name:<{NAME_WIDTH}} {question(name)}" for name in names()]
+    indent = " " * (NAME_WIDTH + 1)
+    return "\n".join(textwrap.fill(row, 80, subsequent_indent=indent, break_on_hyphens=False) for row in rows)
 
 
 def why_not(rule: Rule, maintenance: Maintenance) -> str:

@@ -181,8 +181,8 @@ def test_the_rules_are_listed_and_explained(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed = smoke(capsys, monkeypatch, "gate", "rules")[1]
-    assert [line.split()[0] for line in listed.splitlines()] == rules.names()
-    assert all(line.endswith("?") and len(line) <= 120 for line in listed.splitlines())
+    assert [line.split()[0] for line in listed.splitlines() if line[0] != " "] == rules.names()
+    assert listed.count("?") == len(rules.names()) and max(map(len, listed.splitlines())) <= 80
 
     told = smoke(capsys, monkeypatch, "gate", "rules", "disk_room")[1]
     assert "used_percent = 80" in told and "replace-disk, decommission" in told and "--accept disk_room" in told
