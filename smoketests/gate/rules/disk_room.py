@@ -17,14 +17,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent.status import critical
-from smoketests.cluster.view import CannotTell, NotAsked, some, told
+from smoketests.cluster.view import CannotTell, NotAsked, findings, some, told
 from smoketests.gate import wording
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION, REPLACE_DISK
-from smoketests.gate.replaced_disk import below, mounts_of
+from smoketests.gate.replaced_disk import below, disk_below, is_seen, mounts_of, smart_of
 from smoketests.gate.situation import Situation
 
 if TYPE_CHECKING:
+    from inventory.model import Host
     from smoketests.readers.kafka import LogDir
 
 LIMITS: Mapping[str, Any] = {"used_percent": 80}
@@ -129,9 +130,12 @@ def _of(rows: Iterable[LogDir], brokers: frozenset[int]) -> list[LogDir]:
 def _of_disk(situation: Situation, rows: Sequence[LogDir]) -> tuple[list[LogDir], list[LogDir]]:
     """The log dirs on the disk, and the broker's others; NotAsked where there are no others."""
     (host,) = situation.leaving
-    mounts = mounts_of(situation, host, situation.maintenance.disk)
+    disk = situation.maintenance.disk
+    mounts = mounts_of(situation, host, disk)
+    if not mounts and _all_elsewhere(situation, host, disk):
+        raise NotAsked(f"no data mount of {host.name} is on the disk {disk}")
     if not mounts:
-        raise CannotTell(f"which mount of {host.name} is on the disk {situation.maintenance.disk}")
+        raise CannotTell(f"which mount of {host.name} is on the disk {disk}")
     here = [row for row in rows if below(row.path, mounts)]
     others = [row for row in rows if row not in here]
     if not here:
@@ -139,6 +143,13 @@ def _of_disk(situation: Situation, rows: Sequence[LogDir]) -> tuple[list[LogDir]
     if not others:
         raise NotAsked("it is the broker's only log dir: its partitions wait for the new disk")
     return here, others
+
+
+def _all_elsewhere(situation: Situation, host: Host, disk: str) -> bool:
+    """Whether the machine shows this disk, and under each of its data mounts another one."""
+    paths = [str(row.get("item")) for _host, row in findings(situation.view, "mounts", (host,))]
+    seen = smart_of(situation, host, disk)
+    return bool(seen and is_seen(seen) and paths) and all(disk_below(situation, host, path) for path in paths)
 
 
 def _name(situation: Situation, row: LogDir) -> str:

@@ -279,6 +279,14 @@ def test_of_a_log_dir_that_has_failed_the_other_replicas_tell_what_must_move() -
     assert room(nobody, d1=failed).status == CANNOT_TELL
 
 
+def test_a_system_disk_of_its_own_has_no_partitions_to_move_if_every_mount_tells_another() -> None:
+    told = [smart("SYS1", "warning", "/dev/sda"), smart("D1"), mount("/kafka/d1", "D1")]
+    unclear = mount("/kafka/d2", "", device="dm-0")
+
+    assert rule(replaced("SYS1", *told), "disk_room").status == NOT_ASKED
+    assert rule(replaced("SYS1", *told, unclear), "disk_room").status == CANNOT_TELL
+
+
 def test_where_an_older_kafka_tells_no_size_the_machine_does() -> None:
     old = log_dir(1, "/kafka/d2/data")._replace(total_bytes=None, usable_bytes=None)
     usage = said("disk_usage", "/kafka/d2", path="/kafka/d2", data=True, free_bytes=5 * TB, total_bytes=8 * TB)
