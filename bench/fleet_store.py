@@ -65,10 +65,10 @@ SELECT {{day}}::INT AS day, f.host, cluster, rack, check_name, item, {STATUS} AS
   CASE WHEN severity > 2 THEN {SOURCE} END AS source
 FROM findings f JOIN hosts h ON h.host = f.host ORDER BY f.host""",
     "problem_days": f"""
-SELECT {{day}}::INT AS day, host, check_name, item, 1::BIGINT AS episodes, TRUE AS first_bad, TRUE AS last_bad, severity,
-  severity AS last_severity, ({{day}} * 86400)::BIGINT AS first_seen, {REASON} AS reason, 'tune-os' AS playbook,
-  {SOURCE} AS source
-FROM findings WHERE severity > 2 ORDER BY host""",
+SELECT {{day}}::INT AS day, f.host, cluster, rack, check_name, item, 1::BIGINT AS episodes, TRUE AS first_bad,
+  TRUE AS last_bad, severity, severity AS last_severity, ({{day}} * 86400)::BIGINT AS first_seen, {REASON} AS reason,
+  'tune-os' AS playbook, {SOURCE} AS source
+FROM findings f JOIN hosts h ON h.host = f.host WHERE severity > 2 ORDER BY f.host""",
     "disks": """
 SELECT {day}::INT AS day, host, format('Z{{:05d}}D{{:02d}}', number, n) AS item,
   CASE WHEN (hash(host, item) % 500) = 0 AND {day} - {first} > hash(item, host) % 30 THEN 'critical' ELSE 'ok' END

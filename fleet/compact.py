@@ -24,7 +24,7 @@ STAGE = "stage"
 BATCH_BYTES = 1 << 30
 NAMED_ASIDE = 200
 IN_FLIGHT = 3
-VERSION = 1
+VERSION = 2
 
 
 class Incomplete(Exception):
@@ -133,7 +133,7 @@ class _Batch:
     def _records(self, urls: list[str]) -> Any:
         columns = schema.record_ddl()
         if not urls:
-            return self._spark.createDataFrame([], f"{columns}, path STRING")
+            return self._spark.sql(flat.empty(f"{columns}, path STRING"))
         from pyspark.sql import functions as F
 
         reader = self._spark.read.schema(columns).option("columnNameOfCorruptRecord", schema.UNREADABLE)

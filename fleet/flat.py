@@ -126,7 +126,8 @@ WITH troubled AS (
   FROM runs
   WINDOW w AS (PARTITION BY day, host, check_name, item ORDER BY run_key)
 )
-SELECT date, day, host, check_name, item,
+SELECT date, day, host, left(max_by(cluster, run_key), 200) AS cluster, left(max_by(rack, run_key), 200) AS rack,
+  check_name, item,
   count(CASE WHEN bad AND NOT bad_before THEN 1 END) AS episodes,
   max(nth = 1 AND bad) AS first_bad,
   max(is_last AND bad) AS last_bad,
@@ -229,7 +230,7 @@ COLUMNS = {
     "unknowns BIGINT, warnings BIGINT, oks BIGINT, skips BIGINT, offset_ms DOUBLE, skew_s DOUBLE",
     "states": "day INT, host STRING, cluster STRING, rack STRING, check_name STRING, item STRING, status STRING, "
     "reason STRING, playbook STRING, source STRING",
-    "problem_days": "day INT, host STRING, check_name STRING, item STRING, episodes BIGINT, first_bad BOOLEAN, "
+    "problem_days": "day INT, host STRING, cluster STRING, rack STRING, check_name STRING, item STRING, episodes BIGINT, first_bad BOOLEAN, "
     "last_bad BOOLEAN, severity BIGINT, last_severity BIGINT, first_seen BIGINT, reason STRING, playbook STRING, "
     "source STRING",
     "disks": "day INT, host STRING, item STRING, status STRING, model STRING, firmware STRING, slot STRING, "
@@ -241,3 +242,8 @@ COLUMNS = {
     "read_await_ms DOUBLE, write_await_ms DOUBLE, busy_percent DOUBLE, "
     "hour INT, cluster STRING, role STRING, layout STRING",
 }
+
+
+def empty(columns: str) -> str:
+    """A SELECT that gives these columns (as in COLUMNS) and no row; one made of Python's rows starts Python workers."""
+    return f"SELECT none.* FROM (SELECT from_json('', '{columns}') AS none) WHERE FALSE"

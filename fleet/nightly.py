@@ -161,8 +161,10 @@ def _compute(spark: Any, files: Files, manifests: list[Manifest], date: str, tel
         whole = table in views.WHOLE_WINDOW
         used = [made for made in manifests if whole or made.date == date]
         _read(spark, files, table, used).createOrReplaceTempView(table)
-    kept = [_keep(spark, name, query.format(night=night)) for name, query in views.VIEWS.items()]
     tell("computing tables")
+
+    def keep(chain: dict[str, str]) -> list[Any]:
+        return [_keep(spark, name, query.format(night=night, first=first)) for name, query in chain.items()]
 
     def rows(table: str) -> Rows:
         return [
@@ -170,19 +172,25 @@ def _compute(spark: Any, files: Files, manifests: list[Manifest], date: str, tel
             for row in spark.sql(tables.query(table, night, first)).collect()
         ]
 
-    try:
-        with ThreadPoolExecutor(IN_FLIGHT) as several:
+    with ThreadPoolExecutor(IN_FLIGHT) as several:
+        kept = [frame for frames in several.map(keep, views.CHAINS) for frame in frames]
+        try:
             return dict(zip(tables.names(), several.map(rows, tables.names()), strict=True))
-    finally:
-        for frame in kept:
-            frame.unpersist()
+        finally:
+            for frame in kept:
+                frame.unpersist()
 
 
 def _keep(spark: Any, name: str, query: str) -> Any:
-    """A view that several tables start from, computed once."""
-    frame = spark.sql(query).persist()
-    frame.createOrReplaceTempView(name)
-    return frame
+    """A view that several tables start from, computed once.
+
+    On this machine without what it was made from, which spares every table that uses it the planning of that. On a
+    cluster with it: a worker that is lost takes its part with it.
+    """
+    frame = spark.sql(query)
+    kept = frame.localCheckpoint() if spark.sparkContext.master.startswith("local") else frame.persist()
+    kept.createOrReplaceTempView(name)
+    return kept
 
 
 def _plain(value: Any) -> Any:
@@ -194,7 +202,7 @@ def _read(spark: Any, files: Files, table: str, manifests: list[Manifest]) -> An
     """Only the files that manifests name; an empty frame when there are none."""
     paths = [files.url(path) for made in manifests for path in made.files[table]]
     if not paths:
-        return spark.createDataFrame([], flat.COLUMNS[table])
+        return spark.sql(flat.empty(flat.COLUMNS[table]))
     return spark.read.schema(flat.COLUMNS[table]).parquet(*paths)
 
 

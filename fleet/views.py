@@ -1,77 +1,104 @@
-"""What several tables start from, as SELECTs over the flat tables."""
+"""What several tables start from, as SELECTs over the flat tables. Each large flat table is read here once or twice."""
 
 from __future__ import annotations
 
-from fleet.flat import CONTROLLER, PROBLEMS
+from fleet.flat import CONTROLLER
+from fleet.tables.disk_trends import LIMITS, METRICS
 
-# How many reports there are of a host up to a day: two neighbours in this count have nothing between them.
-CALENDAR = """
-SELECT host, day, answered, cluster, role, layout, rack, drawer, power_feed, source,
-  criticals, unknowns, warnings, oks, offset_ms, skew_s,
-  row_number() OVER (PARTITION BY host ORDER BY day) AS nth_day,
-  sum(CASE WHEN answered THEN 1 ELSE 0 END) OVER (PARTITION BY host ORDER BY day) AS nth_answer
+BIT = "CAST(1 AS BIGINT) << (day - {first})"
+
+# One row a host. days, answers: the days of the window with a report of it, and of its own, one bit each.
+CALENDAR = f"""
+SELECT host,
+  min(CASE WHEN answered THEN day END) AS first_day,
+  max(CASE WHEN answered THEN day END) AS last_day,
+  max(CASE WHEN answered AND day < {{night}} THEN day END) AS answer_before,
+  max(CASE WHEN day < {{night}} THEN day END) AS day_before,
+  bit_or({BIT}) AS days,
+  bit_or(CASE WHEN answered THEN {BIT} ELSE 0 END) AS answers
 FROM host_days
+GROUP BY host
 """
 
-# Every day that an item was a problem, with the one before it. `fresh`: it was not one at the end of the report before.
-# `since`: the day on which its episode began, or the agent's first sight of it.
+# Every day that an item was a problem, with the one before it. `fresh`: it was not one at the end of the report before,
+# which is so when a report lies between the two days. `since`: the day on which its episode began, or the agent's
+# first sight of it.
 TROUBLES = f"""
-WITH numbered AS (
-  SELECT p.*, c.cluster, c.rack,
-    CASE WHEN p.check_name IN ({CONTROLLER}) THEN c.nth_day ELSE c.nth_answer END AS nth
-  FROM problem_days p JOIN calendar c ON c.host = p.host AND c.day = p.day
-), paired AS (
-  SELECT *,
-    lag(nth) OVER (PARTITION BY host, check_name, item ORDER BY day) AS nth_before,
-    lag(last_bad) OVER (PARTITION BY host, check_name, item ORDER BY day) AS bad_before,
-    lag(last_severity) OVER (PARTITION BY host, check_name, item ORDER BY day) AS severity_before
-  FROM numbered
+WITH paired AS (
+  SELECT host, cluster, rack, check_name, item, day, episodes, first_bad, last_bad, last_severity,
+    floor(first_seen / 86400) AS seen_day,
+    lag(day) OVER w AS before, lag(last_bad) OVER w AS bad_before, lag(last_severity) OVER w AS severity_before,
+    lead(day) OVER w AS next_day, lead(last_bad) OVER w AS next_bad
+  FROM problem_days
+  WINDOW w AS (PARTITION BY host, check_name, item ORDER BY day)
 ), judged AS (
-  SELECT *, CASE WHEN nth_before = nth - 1 AND bad_before THEN 0 ELSE 1 END AS fresh FROM paired
+  SELECT p.*,
+    CASE WHEN bad_before AND (CASE WHEN check_name IN ({CONTROLLER}) THEN c.days ELSE c.answers END
+      & ((CAST(1 AS BIGINT) << (day - {{first}})) - (CAST(1 AS BIGINT) << (before - {{first}} + 1)))) = 0
+      THEN 0 ELSE 1 END AS fresh
+  FROM paired p JOIN calendar c ON c.host = p.host
 ), told AS (
   SELECT *,
-    sum(CASE WHEN fresh = 1 OR NOT first_bad THEN 1 ELSE 0 END) OVER (
-      PARTITION BY host, check_name, item ORDER BY day) AS episode
+    max(CASE WHEN fresh = 1 OR NOT first_bad THEN day END) OVER (
+      PARTITION BY host, check_name, item ORDER BY day) AS began
   FROM judged
 )
-SELECT *,
-  least(
-    min(day) OVER (PARTITION BY host, check_name, item, episode),
-    min(floor(first_seen / 86400)) OVER (PARTITION BY host, check_name, item, episode)) AS since,
-  lead(day) OVER (PARTITION BY host, check_name, item ORDER BY day) AS next_day,
-  lead(last_bad) OVER (PARTITION BY host, check_name, item ORDER BY day) AS next_bad
+SELECT host, cluster, rack, check_name, item, day, episodes, first_bad, last_bad, last_severity, severity_before, fresh,
+  next_day, next_bad, least(began, min(seen_day) OVER (PARTITION BY host, check_name, item, began)) AS since
 FROM told
 """
 
 # The hosts that a night is about: each that answered in the window, or that the controller asked for in vain today.
-FLEET = f"""
-WITH reached AS (
-  SELECT host, max(day) AS last_day FROM calendar WHERE answered GROUP BY host
-), wanted AS (
-  SELECT DISTINCT host FROM states WHERE check_name = 'reach' AND status IN ({PROBLEMS})
+FLEET = """
+WITH wanted AS (
+  SELECT DISTINCT host FROM problem_days WHERE day = {night} AND check_name = 'reach' AND last_bad
 ), members AS (
-  SELECT host, last_day FROM reached
-  UNION ALL
-  SELECT w.host, NULL AS last_day FROM wanted w LEFT JOIN reached r ON r.host = w.host WHERE r.host IS NULL
-), placed AS (
-  SELECT m.host, m.last_day, coalesce(m.last_day, t.day) AS placed_day
-  FROM members m LEFT JOIN calendar t ON t.host = m.host AND t.day = {{night}}
+  SELECT c.host, c.last_day, coalesce(c.last_day, {night}) AS placed_day
+  FROM calendar c LEFT JOIN wanted w ON w.host = c.host
+  WHERE c.last_day IS NOT NULL OR w.host IS NOT NULL
 )
-SELECT p.host, p.last_day, coalesce(p.last_day = {{night}}, FALSE) AS answered,
-  c.cluster, c.role, c.layout, c.rack, c.drawer, c.power_feed, c.source,
-  CASE WHEN p.last_day = {{night}} THEN c.criticals ELSE 0 END AS criticals,
-  CASE WHEN p.last_day = {{night}} THEN c.unknowns ELSE 0 END AS unknowns,
-  CASE WHEN p.last_day = {{night}} THEN c.warnings ELSE 0 END AS warnings,
-  CASE WHEN p.last_day = {{night}} THEN c.oks ELSE 0 END AS oks,
-  CASE WHEN coalesce(p.last_day, 0) != {{night}} THEN 'silent'
-    WHEN c.criticals > 0 THEN 'critical' WHEN c.unknowns > 0 THEN 'unknown'
-    WHEN c.warnings > 0 THEN 'warning' ELSE 'ok' END AS health,
-  c.offset_ms, c.skew_s
-FROM placed p JOIN calendar c ON c.host = p.host AND c.day = p.placed_day
+SELECT m.host, m.last_day, coalesce(m.last_day = {night}, FALSE) AS answered,
+  h.cluster, h.role, h.layout, h.rack, h.drawer, h.power_feed, h.source,
+  CASE WHEN m.last_day = {night} THEN h.criticals ELSE 0 END AS criticals,
+  CASE WHEN m.last_day = {night} THEN h.unknowns ELSE 0 END AS unknowns,
+  CASE WHEN m.last_day = {night} THEN h.warnings ELSE 0 END AS warnings,
+  CASE WHEN m.last_day = {night} THEN h.oks ELSE 0 END AS oks,
+  CASE WHEN coalesce(m.last_day, 0) != {night} THEN 'silent'
+    WHEN h.criticals > 0 THEN 'critical' WHEN h.unknowns > 0 THEN 'unknown'
+    WHEN h.warnings > 0 THEN 'warning' ELSE 'ok' END AS health,
+  h.offset_ms, h.skew_s
+FROM members m JOIN host_days h ON h.host = m.host AND h.day = m.placed_day
 """
 
-# In this order: each may use the ones before it.
-VIEWS = {"calendar": CALENDAR, "troubles": TROUBLES, "fleet": FLEET}
+
+def _extremes(metric: str) -> str:
+    return f"max(CASE WHEN day = {{night}} THEN {metric} END) AS last_{metric}, min({metric}) AS least_{metric}"
+
+
+# One row for each disk and each model and firmware that it went by (mostly one).
+LIVES = f"""
+SELECT item, model, firmware, count(*) AS days, min(day) AS first_day, max(day) AS last_day,
+  min(CASE WHEN status = 'critical' THEN day END) AS failed_day,
+  {", ".join(map(_extremes, METRICS))}
+FROM disks
+GROUP BY item, model, firmware
+"""
+
+# Every day of the few disks that wear or failed. Strings are keys, never maxima: those would cost Spark a sort.
+WATCHED = f"""
+WITH few AS (
+  SELECT item, min(failed_day) AS failed_day
+  FROM lives
+  GROUP BY item
+  HAVING min(failed_day) IS NOT NULL
+    OR {" OR ".join(f"max(last_{m}) - min(least_{m}) >= {LIMITS[f'{m}_rise']}" for m in METRICS)}
+)
+SELECT /*+ BROADCAST(f) */ d.item, d.day, {", ".join(f"d.{metric}" for metric in METRICS)}, f.failed_day
+FROM disks d JOIN few f ON f.item = d.item
+"""
+
+# Each may use the ones before it in its chain; the chains know nothing of each other.
+CHAINS = ({"calendar": CALENDAR, "troubles": TROUBLES, "fleet": FLEET}, {"lives": LIVES, "watched": WATCHED})
 
 # Which flat tables a night reads for the whole window; of the others it reads the night alone.
 WHOLE_WINDOW = ("host_days", "problem_days", "disks", "dimms", "mounts")

@@ -9,37 +9,31 @@ LIMITS: dict[str, float] = {}
 
 SQL = """
 WITH gone AS (
-  SELECT * FROM troubles
-  WHERE day < {night} AND last_bad AND (next_day IS NULL OR (next_day = {night} AND NOT next_bad))
-), last_reports AS (
-  SELECT host, max(CASE WHEN answered THEN day END) AS answered_day, max(day) AS any_day
-  FROM calendar
-  WHERE day < {night}
-  GROUP BY host
+  SELECT t.host, t.cluster, t.rack, t.check_name, t.item, t.day, t.last_severity, t.since
+  FROM troubles t JOIN calendar c ON c.host = t.host AND (t.day = c.answer_before OR t.day = c.day_before)
+  WHERE t.last_bad AND (t.next_day IS NULL OR (t.next_day = {night} AND NOT t.next_bad))
 ), looked_for AS (
-  SELECT g.host, g.cluster, g.rack, g.check_name, g.item, g.last_severity, g.since, g.reason, g.playbook, g.source,
-    count(s.item) AS asked,
+  SELECT /*+ BROADCAST(g) */ g.host, g.check_name, g.item,
     max(CASE WHEN s.item = g.item THEN 1 ELSE 0 END) AS told,
     max(CASE WHEN s.item = '-' AND s.status = 'unknown' THEN 1 ELSE 0 END) AS blind
-  FROM gone g
-  JOIN last_reports l ON l.host = g.host AND (g.day = l.answered_day OR g.day = l.any_day)
-  LEFT JOIN states s ON s.host = g.host AND s.check_name = g.check_name
-  GROUP BY g.host, g.cluster, g.rack, g.check_name, g.item, g.last_severity, g.since, g.reason, g.playbook, g.source
+  FROM gone g JOIN states s ON s.host = g.host AND s.check_name = g.check_name
+  GROUP BY g.host, g.check_name, g.item
 ), both_sides AS (
   SELECT
     CASE WHEN fresh = 1 THEN 'new' WHEN last_severity > severity_before THEN 'worse' ELSE 'ongoing' END AS change,
-    host, cluster, rack, check_name, item, last_severity, since, reason, playbook, source
+    host, cluster, rack, check_name, item, day, last_severity, since
   FROM troubles
   WHERE day = {night} AND last_bad
   UNION ALL
   SELECT
-    CASE WHEN told = 1 OR (asked > 0 AND blind = 0) THEN 'resolved' ELSE 'unseen' END AS change,
-    host, cluster, rack, check_name, item, last_severity, since, reason, playbook, source
-  FROM looked_for
+    CASE WHEN l.told = 1 OR l.blind = 0 THEN 'resolved' ELSE 'unseen' END AS change,
+    g.host, g.cluster, g.rack, g.check_name, g.item, g.day, g.last_severity, g.since
+  FROM gone g LEFT JOIN looked_for l ON l.host = g.host AND l.check_name = g.check_name AND l.item = g.item
 )
-SELECT change, host, cluster, rack, check_name, item,
-  CASE last_severity WHEN 5 THEN 'critical' WHEN 4 THEN 'unknown' ELSE 'warning' END AS status,
-  {night} - since AS age_days, reason, playbook, source
-FROM both_sides
-ORDER BY last_severity DESC, host, check_name, item
+SELECT /*+ BROADCAST(b) */ b.change, b.host, b.cluster, b.rack, b.check_name, b.item,
+  CASE b.last_severity WHEN 5 THEN 'critical' WHEN 4 THEN 'unknown' ELSE 'warning' END AS status,
+  {night} - b.since AS age_days, p.reason, p.playbook, p.source
+FROM both_sides b
+JOIN problem_days p ON p.host = b.host AND p.check_name = b.check_name AND p.item = b.item AND p.day = b.day
+ORDER BY b.last_severity DESC, b.host, b.check_name, b.item
 """

@@ -7,9 +7,9 @@ LIMITS = {"week_rise_least": 10, "rising_days_least": 3}
 
 SQL = """
 WITH eventful AS (
-  SELECT host, item FROM dimms GROUP BY host, item HAVING max(corrected) > 0
+  SELECT DISTINCT host, item FROM dimms WHERE corrected > 0
 ), steps AS (
-  SELECT d.host, d.item, d.day, d.corrected, d.uncorrected,
+  SELECT /*+ BROADCAST(e) */ d.host, d.item, d.day, d.corrected, d.uncorrected,
     lag(d.corrected) OVER (PARTITION BY d.host, d.item ORDER BY d.day) AS before
   FROM dimms d JOIN eventful e ON e.host = d.host AND e.item = d.item
   WHERE d.corrected IS NOT NULL

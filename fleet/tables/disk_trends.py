@@ -42,18 +42,15 @@ def _limit(kind: str) -> str:
 SQL = f"""
 WITH sums AS (
   SELECT item, {", ".join(map(_sums, METRICS))}
-  FROM disks
+  FROM watched
   GROUP BY item
-), rising AS (
-  SELECT * FROM sums
-  WHERE {" OR ".join(f"last_{metric} - least_{metric} >= {{{metric}_rise}}" for metric in METRICS)}
 ), metrics AS (
   SELECT * FROM (VALUES {", ".join(f"('{metric}')" for metric in METRICS)}) AS named(metric)
 ), long AS (
   SELECT item, metric, {_pick("n")} AS n, {_pick("x")} AS x, {_pick("xx")} AS xx, {_pick("y")} AS y,
     {_pick("xy")} AS xy, {_pick("last")} AS value, {_pick("least")} AS least_value,
     {_limit("limit")} AS limit_value, {_limit("rise")} AS least_rise
-  FROM rising CROSS JOIN metrics
+  FROM sums CROSS JOIN metrics
 ), paced AS (
   SELECT *, CASE WHEN n * xx - x * x > 0 THEN (n * xy - x * y) / (n * xx - x * x) END AS per_day
   FROM long

@@ -9,7 +9,7 @@ SELECT check_name,
   sum(CASE WHEN day = {night} AND last_bad AND last_severity = 4 THEN 1 ELSE 0 END) AS unknowns,
   sum(CASE WHEN day = {night} AND last_bad AND last_severity = 3 THEN 1 ELSE 0 END) AS warnings,
   count(*) AS item_days
-FROM troubles
+FROM problem_days
 GROUP BY check_name
 ORDER BY hosts DESC, item_days DESC, check_name
 """

@@ -9,28 +9,20 @@ window already failed counts for nothing. Bounds: 95 %, Byar's approximation of 
 LIMITS = {"failures_least": 3, "factor_least": 2}
 
 SQL = """
-WITH sightings AS (
-  SELECT item, model, firmware,
-    min(day) AS first_day, max(day) AS last_day, min(CASE WHEN status = 'critical' THEN day END) AS failed_day
-  FROM disks
-  GROUP BY item, model, firmware
-), lives AS (
-  SELECT item, min(first_day) AS first_day, min(failed_day) AS failed_day FROM sightings GROUP BY item
-), named AS (
-  SELECT item, model, firmware, row_number() OVER (PARTITION BY item ORDER BY last_day DESC, firmware) AS place
-  FROM sightings
-  WHERE model IS NOT NULL
-), days AS (
-  SELECT d.item, l.failed_day, count(*) AS days
-  FROM disks d JOIN lives l ON l.item = d.item
-  WHERE (l.failed_day IS NULL OR d.day <= l.failed_day)
-    AND (l.failed_day IS NULL OR l.failed_day > l.first_day)
-  GROUP BY d.item, l.failed_day
+WITH ranked AS (
+  SELECT item, model, firmware, sum(days) OVER w AS days, min(first_day) OVER w AS first_day,
+    min(failed_day) OVER w AS failed_day,
+    row_number() OVER (PARTITION BY item ORDER BY model IS NULL, last_day DESC, firmware) AS place
+  FROM lives
+  WINDOW w AS (PARTITION BY item)
+), until_failure AS (
+  SELECT item, count(*) AS days FROM watched WHERE day <= failed_day GROUP BY item
 ), models AS (
-  SELECT n.model, n.firmware, count(*) AS disks, sum(d.days) AS drive_days,
-    sum(CASE WHEN d.failed_day IS NOT NULL THEN 1 ELSE 0 END) AS failures
-  FROM days d JOIN named n ON n.item = d.item AND n.place = 1
-  GROUP BY n.model, n.firmware
+  SELECT r.model, r.firmware, count(*) AS disks, sum(coalesce(u.days, r.days)) AS drive_days,
+    sum(CASE WHEN r.failed_day IS NOT NULL THEN 1 ELSE 0 END) AS failures
+  FROM ranked r LEFT JOIN until_failure u ON u.item = r.item
+  WHERE r.place = 1 AND r.model IS NOT NULL AND (r.failed_day IS NULL OR r.failed_day > r.first_day)
+  GROUP BY r.model, r.firmware
 ), bounded AS (
   SELECT *,
     3.65e4 * failures / drive_days AS rate,

@@ -22,48 +22,53 @@ LIMITS = {
 
 SQL = f"""
 WITH faults AS (
-  SELECT DISTINCT host, check_name FROM troubles
+  SELECT DISTINCT host, check_name FROM problem_days
   WHERE day = {{night}} AND last_bad AND check_name IN ({quoted(HARDWARE_CHECKS)}) AND check_name != 'reach'
   UNION ALL
   SELECT host, 'silent' AS check_name FROM fleet WHERE NOT answered
 ), kinds AS (
   SELECT * FROM (VALUES (1, 'drawer'), (2, 'rack'), (3, 'power feed')) AS named(place, kind)
 ), places AS (
-  SELECT f.host AS unit, k.place, k.kind, t.check_name,
+  SELECT f.host AS unit, k.place, k.kind,
     CASE k.place WHEN 1 THEN concat(f.rack, ' ', f.drawer) WHEN 2 THEN f.rack ELSE f.power_feed END AS name
-  FROM fleet f CROSS JOIN kinds k LEFT JOIN faults t ON t.host = f.host
+  FROM fleet f CROSS JOIN kinds k
+), tonight AS (
+  SELECT item, concat(model, ' firmware ', firmware) AS name, status FROM disks WHERE day = {{night}}
+), sizes AS (
+  SELECT place, kind, name, count(*) AS units FROM places WHERE trim(name) != '' GROUP BY place, kind, name
   UNION ALL
-  SELECT item AS unit, 4 AS place, 'batch' AS kind,
-    CASE WHEN status IN ('critical', 'warning') THEN 'smart' END AS check_name,
-    concat(model, ' firmware ', firmware) AS name
-  FROM disks
-  WHERE day = {{night}}
-), firsts AS (
-  SELECT *,
-    CASE WHEN row_number() OVER (PARTITION BY kind, unit ORDER BY check_name) = 1 THEN 1 ELSE 0 END AS is_first
-  FROM places
-  WHERE name IS NOT NULL AND trim(name) != ''
+  SELECT 4 AS place, 'batch' AS kind, name, count(*) AS units FROM tonight WHERE trim(name) != '' GROUP BY name
+), faulty AS (
+  SELECT p.unit, p.kind, p.name, t.check_name
+  FROM places p JOIN faults t ON t.host = p.unit
+  WHERE trim(p.name) != ''
+  UNION ALL
+  SELECT item AS unit, 'batch' AS kind, name, 'smart' AS check_name
+  FROM tonight
+  WHERE status IN ('critical', 'warning') AND trim(name) != ''
+), whole_kinds AS (
+  SELECT *, sum(units) OVER (PARTITION BY kind) AS all_units FROM sizes
 ), counted AS (
-  SELECT *,
-    sum(is_first) OVER (PARTITION BY kind, name) AS units,
-    sum(is_first) OVER (PARTITION BY kind) AS all_units,
-    count(check_name) OVER (PARTITION BY kind, name, check_name) AS faults,
-    count(check_name) OVER (PARTITION BY kind, check_name) AS all_faults
-  FROM firsts
+  SELECT kind, name, check_name, count(*) AS faults, sum(count(*)) OVER (PARTITION BY kind, check_name) AS all_faults
+  FROM faulty
+  GROUP BY kind, name, check_name
 ), shares AS (
-  SELECT *,
-    1e0 * faults / units AS share,
-    1e0 * all_faults * units / all_units AS by_chance,
-    CASE WHEN all_units > units THEN 1e0 * (all_faults - faults) / (all_units - units) END AS share_outside
-  FROM counted
-  WHERE check_name IS NOT NULL AND faults >= {{faults_least}}
-), blamed AS (
-  SELECT *,
-    row_number() OVER (PARTITION BY unit, check_name ORDER BY share DESC, faults DESC, place) AS choice
-  FROM shares
+  SELECT c.*, s.place, s.units,
+    1e0 * c.faults / s.units AS share,
+    1e0 * c.all_faults * s.units / s.all_units AS by_chance,
+    CASE WHEN s.all_units > s.units THEN 1e0 * (c.all_faults - c.faults) / (s.all_units - s.units) END AS share_outside
+  FROM counted c JOIN whole_kinds s ON s.kind = c.kind AND s.name = c.name
+  WHERE c.faults >= {{faults_least}}
+), suspects AS (
+  SELECT * FROM shares
   WHERE share >= {{factor_least}} * share_outside
     AND (faults >= by_chance + {{deviations}} * sqrt(by_chance) + {{margin}}
       OR (faults >= {{whole_least}} AND share >= {{whole_share}} AND share_outside <= {{whole_elsewhere}}))
+), blamed AS (
+  SELECT s.*,
+    row_number() OVER (
+      PARTITION BY f.unit, f.check_name ORDER BY s.share DESC, s.faults DESC, s.place, s.name) AS choice
+  FROM suspects s JOIN faulty f ON f.kind = s.kind AND f.name = s.name AND f.check_name = s.check_name
 )
 SELECT kind, name, check_name, count(*) AS faults, max(units) AS units, round(max(share), 3) AS share,
   round(max(share_outside), 4) AS share_outside

@@ -4,7 +4,9 @@ LIMITS: dict[str, float] = {}
 
 SQL = """
 WITH reached AS (
-  SELECT host, max(reason) AS reason FROM states WHERE check_name = 'reach' GROUP BY host
+  SELECT host, max(reason) AS reason FROM problem_days
+  WHERE day = {night} AND check_name = 'reach' AND last_bad
+  GROUP BY host
 )
 SELECT f.host, f.cluster, f.rack, f.last_day, {night} - f.last_day AS silent_days, r.reason
 FROM fleet f LEFT JOIN reached r ON r.host = f.host

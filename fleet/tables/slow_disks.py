@@ -14,32 +14,41 @@ WITH kept AS (
   SELECT kin, hour, avg(busy_percent) AS busy FROM kept GROUP BY kin, hour
 ), ranked AS (
   SELECT kin, hour, row_number() OVER (PARTITION BY kin ORDER BY busy DESC, hour) AS place FROM hours
-), operations AS (
-  SELECT * FROM (VALUES ('read'), ('write')) AS named(operation)
 ), peak AS (
-  SELECT k.host, k.item, k.cluster, k.kin, k.hour, o.operation,
-    max(CASE o.operation WHEN 'read' THEN k.read_await_ms ELSE k.write_await_ms END) AS await_ms
-  FROM kept k
-  JOIN ranked r ON r.kin = k.kin AND r.hour = k.hour AND r.place = 1
-  CROSS JOIN operations o
-  GROUP BY k.host, k.item, k.cluster, k.kin, k.hour, o.operation
+  SELECT /*+ BROADCAST(r) */ k.host, k.item, k.cluster, k.kin, k.hour,
+    max(k.read_await_ms) AS read_ms, max(k.write_await_ms) AS write_ms
+  FROM kept k JOIN ranked r ON r.kin = k.kin AND r.hour = k.hour AND r.place = 1
+  GROUP BY k.host, k.item, k.cluster, k.kin, k.hour
 ), middle AS (
-  SELECT kin, operation, median(await_ms) AS median_ms, count(await_ms) AS peers FROM peak GROUP BY kin, operation
+  SELECT kin, median(read_ms) AS middle_read, count(read_ms) AS readers,
+    median(write_ms) AS middle_write, count(write_ms) AS writers
+  FROM peak
+  GROUP BY kin
+), slower AS (
+  SELECT /*+ BROADCAST(m) */ p.*, m.middle_read, m.readers, m.middle_write, m.writers
+  FROM peak p JOIN middle m ON m.kin = p.kin
 ), spread AS (
-  SELECT p.kin, p.operation, median(abs(p.await_ms - m.median_ms)) AS mad_ms
-  FROM peak p JOIN middle m ON m.kin = p.kin AND m.operation = p.operation
-  GROUP BY p.kin, p.operation
+  SELECT kin, median(abs(read_ms - middle_read)) AS spread_read, median(abs(write_ms - middle_write)) AS spread_write
+  FROM slower
+  GROUP BY kin
+), both_operations AS (
+  SELECT host, item, cluster, kin, hour, 'read' AS operation, read_ms AS await_ms, middle_read AS median_ms,
+    readers AS peers
+  FROM slower
+  WHERE read_ms >= {factor_least} * middle_read AND read_ms - middle_read >= {slower_ms_least}
+  UNION ALL
+  SELECT host, item, cluster, kin, hour, 'write' AS operation, write_ms AS await_ms, middle_write AS median_ms,
+    writers AS peers
+  FROM slower
+  WHERE write_ms >= {factor_least} * middle_write AND write_ms - middle_write >= {slower_ms_least}
 ), scored AS (
-  SELECT p.host, p.item, p.cluster, p.hour, p.operation, p.await_ms, m.median_ms, m.peers,
-    6.745e-1 * (p.await_ms - m.median_ms) / greatest(s.mad_ms, 5e-2 * m.median_ms, 1e-1) AS score
-  FROM peak p
-  JOIN middle m ON m.kin = p.kin AND m.operation = p.operation
-  JOIN spread s ON s.kin = p.kin AND s.operation = p.operation
+  SELECT b.*, 6.745e-1 * (b.await_ms - b.median_ms)
+    / greatest(CASE b.operation WHEN 'read' THEN s.spread_read ELSE s.spread_write END, 5e-2 * b.median_ms, 1e-1) AS score
+  FROM both_operations b JOIN spread s ON s.kin = b.kin
 )
 SELECT host, item, cluster, hour, operation, round(await_ms, 2) AS await_ms, round(median_ms, 2) AS median_ms, peers,
   round(score, 1) AS score
 FROM scored
-WHERE peers >= {peers_least} AND score >= {score_least} AND await_ms >= {factor_least} * median_ms
-  AND await_ms - median_ms >= {slower_ms_least}
+WHERE peers >= {peers_least} AND score >= {score_least}
 ORDER BY score DESC, host, item, operation
 """

@@ -6,16 +6,22 @@ At the slower of the paces of the last two weeks and of the last one: data that 
 LIMITS = {"horizon_days": 21, "long_days": 14, "short_days": 7, "days_least": 5, "rise_points_least": 2}
 
 SQL = """
-WITH recent AS (
-  SELECT host, item, day - {first} AS x, used_bytes AS y, day, free_bytes,
-    CASE WHEN day > {night} - {short_days} THEN day - {first} END AS short_x
+WITH growing AS (
+  SELECT host, item
   FROM mounts
-  WHERE day > {night} - {long_days} AND used_bytes IS NOT NULL
+  WHERE day > {night} - {long_days}
+  GROUP BY host, item
+  HAVING 100 * (max(CASE WHEN day = {night} THEN used_bytes END) - min(used_bytes))
+    >= {rise_points_least} * max(CASE WHEN day = {night} THEN used_bytes + free_bytes END)
+), recent AS (
+  SELECT /*+ BROADCAST(g) */ m.host, m.item, m.day - {first} AS x, m.used_bytes AS y, m.day, m.free_bytes,
+    CASE WHEN m.day > {night} - {short_days} THEN m.day - {first} END AS short_x
+  FROM mounts m JOIN growing g ON g.host = m.host AND g.item = m.item
+  WHERE m.day > {night} - {long_days} AND m.used_bytes IS NOT NULL
 ), sums AS (
   SELECT host, item, count(*) AS n, sum(x) AS x, sum(x * x) AS xx, sum(y) AS y, sum(x * y) AS xy,
     count(short_x) AS short_n, sum(short_x) AS short_x, sum(short_x * short_x) AS short_xx,
     sum(CASE WHEN short_x IS NOT NULL THEN y END) AS short_y, sum(short_x * y) AS short_xy,
-    min(y) AS least_bytes,
     max(CASE WHEN day = {night} THEN y END) AS used_bytes,
     max(CASE WHEN day = {night} THEN y + free_bytes END) AS size_bytes
   FROM recent
@@ -26,7 +32,6 @@ WITH recent AS (
       (short_n * short_xy - short_x * short_y) / (short_n * short_xx - short_x * short_x)) AS per_day
   FROM sums
   WHERE n >= {days_least} AND short_n >= 3
-    AND 100 * (used_bytes - least_bytes) >= {rise_points_least} * size_bytes
 ), left_over AS (
   SELECT *, floor(round((size_bytes - used_bytes) / per_day, 6)) AS days_left FROM paced WHERE per_day > 0
 )
