@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import logging
 import os
 import re
 import shutil
@@ -14,6 +15,8 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
+
+from fleet import reasons
 
 SETTINGS = os.path.join(os.path.dirname(__file__), "settings")
 MASTER = re.compile(r"spark://([^:/,]+):(\d+)")
@@ -37,19 +40,53 @@ class Wanted(NamedTuple):
 
 @contextlib.contextmanager
 def session(wanted: Wanted) -> Iterator[Any]:
-    """A Spark session, stopped at the end together with its JVM. Raises CannotRun."""
+    """A Spark session, stopped at the end together with its JVM. One at a time in a process: RuntimeError otherwise.
+
+    Raises CannotRun when it does not start, and for what goes wrong in Spark while it is used.
+    """
+    _only_one()
     _answers(wanted.master)
     if not shutil.which(_java()):
         raise CannotRun("Spark needs Java 17 or later: apt-get install openjdk-17-jre-headless")
-    with tempfile.TemporaryDirectory(prefix="smoke-spark-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="smoke-spark-") as scratch, _without_traces():
         log = os.path.join(scratch, "spark.log")
         started = _Starter(wanted, _options(wanted, log, scratch), log)
         spark = started.spark()
+        process = spark.sparkContext._gateway.proc
         try:
             yield spark
+        except Exception as error:
+            if not reasons.is_sparks(error):
+                raise
+            raise CannotRun(reasons.words(error, process, log)) from error
+        else:
+            started.is_done = True
         finally:
-            _end(spark)
+            _end(spark, graceful=started.makes_classes)
             started.keep_classes()
+
+
+def _only_one() -> None:
+    """Spark hands out the session that is there, and the first to end would take it from the other."""
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context is not None:
+        raise RuntimeError("this process has a Spark session already")
+
+
+@contextlib.contextmanager
+def _without_traces() -> Iterator[None]:
+    """py4j logs the trace of each call that a dying JVM does not answer; what it means is said in words instead."""
+
+    def is_ours(record: logging.LogRecord) -> bool:
+        return "py4j" not in record.pathname
+
+    root = logging.getLogger()
+    root.addFilter(is_ours)
+    try:
+        yield
+    finally:
+        root.removeFilter(is_ours)
 
 
 def within(seconds: float, work: Callable[[], Result]) -> Result:
@@ -130,6 +167,7 @@ class _Starter:
         self._log = log
         self._archive = _archive(options) if wanted.master.startswith("local") else ""
         self._fresh = f"{self._archive}.{os.getpid()}"
+        self.is_done = False
 
     def spark(self) -> Any:
         self._use_classes()
@@ -140,7 +178,7 @@ class _Starter:
             raise CannotRun(self._why(f"no Spark session within {self._wanted.start_s:.0f} s")) from None
         except Exception as error:
             _kill_jvm()
-            raise CannotRun(self._why(f"Spark did not start: {_first_line(error)}")) from error
+            raise CannotRun(self._why(f"Spark did not start: {reasons.first_line(error)}")) from error
 
     def _start(self) -> Any:
         from pyspark.sql import SparkSession
@@ -155,24 +193,33 @@ class _Starter:
             spark.range(1).count()
         return spark
 
+    @property
+    def makes_classes(self) -> bool:
+        return bool(self._archive) and not os.path.exists(self._archive)
+
     def _use_classes(self) -> None:
         """The JVM's class archive of an earlier run saves half of the start; the first run makes it."""
         if not self._archive:
             return
         used = f"-XX:SharedArchiveFile={self._archive}"
-        if not os.path.exists(self._archive):
+        if self.makes_classes:
             used = f"-XX:ArchiveClassesAtExit={self._fresh}"
         self._options["spark.driver.extraJavaOptions"] += f" {used} -Xlog:cds=off -Xlog:cds+dynamic=off"
 
     def keep_classes(self) -> None:
-        if self._archive and os.path.exists(self._fresh):
+        """Of a run that did all of its work: one that failed early knows few classes."""
+        if not self._archive or not os.path.exists(self._fresh):
+            return
+        if self.is_done:
             os.replace(self._fresh, self._archive)
+        else:
+            os.unlink(self._fresh)
 
     def _why(self, said: str) -> str:
         """With what the JVM's log says, and the likeliest cause."""
         if not self._wanted.master.startswith("local") and "spark.authenticate.secret" not in self._options:
             said += "; no secret is set here (SMOKE_SPARK_SECRET): a master that asks for one does not answer"
-        last = _last_problem(self._log)
+        last = reasons.last_problem(self._log)
         return f"{said}; {last}" if last else said
 
 
@@ -209,26 +256,8 @@ def _java() -> str:
     return os.path.join(home, "bin", "java") if home else "java"
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
-
-
-def _last_problem(log: str) -> str:
-    """The last warning or error that Spark logged, as one line."""
-    try:
-        with open(log, encoding="utf-8", errors="replace") as file:
-            lines = file.read()[-100_000:].splitlines()
-    except OSError:
-        return ""
-    # 26/11/20 03:12:00 WARN StandaloneAppClient$ClientEndpoint: Failed to connect to master 127.0.0.1:7077
-    told = [line for line in lines if re.match(r"\S+ \S+ (?:WARN|ERROR) ", line)]
-    causes = [line.strip() for line in lines if line.lstrip().startswith("Caused by:")]
-    last = told[-1].split(" ", 3)[-1] if told else ""
-    return "; ".join(filter(None, [last, causes[-1] if causes else ""]))[:500]
-
-
-def _end(spark: Any) -> None:
-    """Stop the session and wait for its JVM: it writes its class archive when it ends."""
+def _end(spark: Any, graceful: bool) -> None:
+    """Stop the session, and its JVM with it. A graceful end gives it the time to write its class archive."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
@@ -236,13 +265,17 @@ def _end(spark: Any) -> None:
         spark.stop()
     process = getattr(gateway, "proc", None)
     _forget()
-    if process:
+    if not process:
+        return
+    try:
+        gateway.shutdown()
+        if not graceful:
+            process.kill()
         with contextlib.suppress(OSError):
             process.stdin.close()
-        try:
-            process.wait(60)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        process.wait(60)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def _kill_jvm() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from fleet import compact, nightly
 from fleet.files import LocalFiles
-from tests.fleet.conftest import need_spark, quick_settings
+from tests.fleet.conftest import quick_settings
 from tests.fleet.history import NIGHT, header, host, line, write_run
 from tests.fleet.test_mail import PASSWORD, Server, server
 
@@ -63,10 +63,9 @@ def rows(store: Path) -> dict[str, dict[str, int]]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    need_spark()
+def undisturbed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = make_store(tmp_path_factory.mktemp("undisturbed"))
-    nightly.run(nightly.Wanted(str(store), NIGHT))
+    nightly.judge(spark, LocalFiles(str(store)), NIGHT)
     return store
 
 
