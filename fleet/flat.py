@@ -230,9 +230,9 @@ COLUMNS = {
     "unknowns BIGINT, warnings BIGINT, oks BIGINT, skips BIGINT, offset_ms DOUBLE, skew_s DOUBLE",
     "states": "day INT, host STRING, cluster STRING, rack STRING, check_name STRING, item STRING, status STRING, "
     "reason STRING, playbook STRING, source STRING",
-    "problem_days": "day INT, host STRING, cluster STRING, rack STRING, check_name STRING, item STRING, episodes BIGINT, first_bad BOOLEAN, "
-    "last_bad BOOLEAN, severity BIGINT, last_severity BIGINT, first_seen BIGINT, reason STRING, playbook STRING, "
-    "source STRING",
+    "problem_days": "day INT, host STRING, cluster STRING, rack STRING, check_name STRING, item STRING, "
+    "episodes BIGINT, first_bad BOOLEAN, last_bad BOOLEAN, severity BIGINT, last_severity BIGINT, first_seen BIGINT, "
+    "reason STRING, playbook STRING, source STRING",
     "disks": "day INT, host STRING, item STRING, status STRING, model STRING, firmware STRING, slot STRING, "
     "size_bytes DOUBLE, power_on_hours DOUBLE, reallocated DOUBLE, pending DOUBLE, uncorrectable DOUBLE, "
     "grown_defects DOUBLE, wear_percent DOUBLE",

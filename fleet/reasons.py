@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
-from typing import Any
 
 LONGEST = 500
 # How Spark's JVM ends by itself: SparkExitCode in Spark's sources.

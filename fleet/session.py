@@ -260,7 +260,7 @@ def _end(spark: Any, graceful: bool) -> None:
     """Stop the session, and its JVM with it. A graceful end gives it the time to write its class archive."""
     from pyspark import SparkContext
 
-    gateway = SparkContext._gateway
+    gateway: Any = SparkContext._gateway
     with contextlib.suppress(Exception):  # a JVM that died already
         spark.stop()
     process = getattr(gateway, "proc", None)

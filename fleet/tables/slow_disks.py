@@ -42,8 +42,8 @@ WITH kept AS (
   FROM slower
   WHERE write_ms >= {factor_least} * middle_write AND write_ms - middle_write >= {slower_ms_least}
 ), scored AS (
-  SELECT b.*, 6.745e-1 * (b.await_ms - b.median_ms)
-    / greatest(CASE b.operation WHEN 'read' THEN s.spread_read ELSE s.spread_write END, 5e-2 * b.median_ms, 1e-1) AS score
+  SELECT b.*, 6.745e-1 * (b.await_ms - b.median_ms) / greatest(
+    CASE b.operation WHEN 'read' THEN s.spread_read ELSE s.spread_write END, 5e-2 * b.median_ms, 1e-1) AS score
   FROM both_operations b JOIN spread s ON s.kin = b.kin
 )
 SELECT host, item, cluster, hour, operation, round(await_ms, 2) AS await_ms, round(median_ms, 2) AS median_ms, peers,

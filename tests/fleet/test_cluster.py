@@ -3,91 +3,32 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from fleet import nightly, session
 from fleet.files import LocalFiles
+from tests.fleet import standalone
 from tests.fleet.conftest import need_spark
 from tests.fleet.history import NIGHT
+from tests.fleet.standalone import SECRET, Cluster
 from tests.fleet.test_crash import make_store, tables
 from tests.fleet.test_mail import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-SECRET = "only-for-this-test"
-
-
-class Cluster(NamedTuple):
-    url: str
-    rest_port: int
-    settings: str
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     need_spark()
-    folder = tmp_path_factory.mktemp("cluster")
-    port, web, rest = free_port(), free_port(), free_port()
-    running: list[subprocess.Popen[bytes]] = []
-    try:
-        master = ["Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(web)]
-        running.append(daemon(folder, "master", master, rest))
-        url = f"spark://127.0.0.1:{port}"
-        for number in (1, 2):
-            worker = ["Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0", url]
-            running.append(daemon(folder, f"worker{number}", [*worker, "--work-dir", str(folder / f"w{number}")], rest))
-        wait_for_workers(web, 2)
-        yield Cluster(url, rest, str(settings(folder)))
-    finally:
-        for process in running:
-            process.terminate()
-            process.wait(20)
-
-
-def settings(folder: Path) -> Path:
-    """Those for clusters, for executors on loopback that fit into the test's workers."""
-    shipped = Path(session.settings_path(session.Wanted("spark://x:1"))).read_text()
-    path = folder / "site.conf"
-    path.write_text(f"{shipped}\nspark.driver.host 127.0.0.1\nspark.driver.bindAddress 127.0.0.1\n")
-    path.chmod(0o600)
-    return path
-
-
-def daemon(folder: Path, name: str, arguments: list[str], rest: int) -> subprocess.Popen[bytes]:
-    import pyspark
-
-    home = os.path.dirname(pyspark.__file__)
-    conf = folder / "conf"
-    conf.mkdir(exist_ok=True)
-    shipped = Path(session.SETTINGS, "daemons.conf").read_text()
-    said = f"{shipped}\nspark.authenticate.secret {SECRET}\nspark.master.rest.port {rest}\n"
-    (conf / "spark-defaults.conf").write_text(said)
-    environment = {**os.environ, "SPARK_HOME": home, "SPARK_CONF_DIR": str(conf), "SPARK_LOCAL_IP": "127.0.0.1"}
-    environment["SPARK_DAEMON_MEMORY"] = "256m"
-    kind = f"org.apache.spark.deploy.{arguments[0].lower()}.{arguments[0]}"
-    command = [os.path.join(home, "bin", "spark-class"), kind, *arguments[1:]]
-    with open(folder / f"{name}.log", "wb") as log:
-        return subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-
-
-def wait_for_workers(web: int, count: int) -> None:
-    end = time.monotonic() + 90
-    while time.monotonic() < end:
-        try:
-            page = urllib.request.urlopen(f"http://127.0.0.1:{web}/json/", timeout=5).read().decode()
-        except OSError:
-            page = ""
-        if len(re.findall(r'"state"\s*:\s*"ALIVE"', page)) >= count:
-            return
-        time.sleep(0.5)
-    raise AssertionError("the workers did not register")
+    with standalone.cluster(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
 
 
 @pytest.fixture

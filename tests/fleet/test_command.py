@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,13 @@ def test_a_hosts_report_shows_what_stands_and_its_history(tmp_path: Path) -> Non
     assert "CRITICAL a01  mounts /d1" in done.output
     assert "create fails with EROFS [2J  > tune-os" in done.output
     assert f"|{' ' * 28}wC|" in done.output
+
+
+def test_what_others_keep_beside_the_days_is_no_report(tmp_path: Path) -> None:
+    fill(tmp_path / "gate")
+    fill(tmp_path / "playbooks")
+
+    assert smoke(report_command, "--store", str(tmp_path)).exit_code == 3
 
 
 def test_a_clusters_report_leaves_the_others_out(tmp_path: Path) -> None:
@@ -171,7 +179,8 @@ def test_what_is_older_than_wanted_is_deleted_and_nothing_else(
     for date in ("2026-11-10", "2026-11-17"):
         write_run(store, date, [header(host("a01")), line(host("a01"), "raid")])
     (store / "date=2026-11-09").symlink_to(tmp_path)
-    (store / "notes").mkdir()
+    for folder in ("gate", "playbooks"):
+        (store / folder / "date=2026-01-01").mkdir(parents=True)
 
     nightly.run(nightly.Wanted(str(store), NIGHT, keep_days=3))
 
@@ -181,8 +190,10 @@ def test_what_is_older_than_wanted_is_deleted_and_nothing_else(
         "date=2026-11-17",
         f"date={BEFORE}",
         f"date={NIGHT}",
-        "notes",
+        "gate",
+        "playbooks",
     ]
+    assert all(os.listdir(store / folder) == ["date=2026-01-01"] for folder in ("gate", "playbooks"))
     assert sorted(path.stem for path in (store / "_fleet" / "manifest").iterdir()) == ["2026-11-17", BEFORE, NIGHT]
     assert {path.name for path in (store / "_fleet" / "flat").rglob("date=*")} == {
         "date=2026-11-17",

@@ -37,7 +37,9 @@ def test_a_java_process_that_is_killed_is_said_and_no_trace(tmp_path: Path) -> N
     assert [line for line in said if not line.startswith("smoke: ")] == []
 
 
-@pytest.mark.parametrize(("code", "words"), [(52, "ran out of memory; give it more: "), (7, "ended with code 7 in the")])
+@pytest.mark.parametrize(
+    ("code", "words"), [(52, "ran out of memory; give it more: "), (7, "ended with code 7 in the")]
+)
 def test_a_java_process_that_ends_by_itself_is_said(tmp_path: Path, code: int, words: str) -> None:
     need_spark()
     script = (
@@ -93,7 +95,9 @@ def test_no_python_worker_is_started(tmp_path: Path) -> None:
         "for date in sys.argv[3:]: nightly.run(nightly.Wanted(sys.argv[1], date, session.Wanted(settings=sys.argv[2])))"
     )
     settings = Path(quick_settings(tmp_path))
-    settings.write_text(f"{settings.read_text()}\nspark.pyspark.python /bin/false\nspark.pyspark.driver.python /bin/false\n")
+    settings.write_text(
+        f"{settings.read_text()}\nspark.pyspark.python /bin/false\nspark.pyspark.driver.python /bin/false\n"
+    )
     command = [sys.executable, "-c", script, str(store), str(settings), NIGHT, "2026-11-20"]
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)

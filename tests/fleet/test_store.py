@@ -205,6 +205,19 @@ def test_a_file_that_is_still_being_written_is_overlooked(spark: Any, tmp_path: 
     assert judged.sources == 1
 
 
+def test_what_others_keep_beside_the_days_is_overlooked(spark: Any, tmp_path: Path) -> None:
+    """smoke gate and playbooks keep their records in the same store."""
+    write_run(tmp_path, NIGHT, healthy())
+    for folder in ("gate", "playbooks"):
+        write_run(tmp_path / folder, NIGHT, [*healthy("x99"), line(host("x99"), "mounts", "/d1", "critical")])
+        (tmp_path / folder / "lock").write_text("")
+
+    judged = night(spark, tmp_path)
+
+    assert (changes(judged), judged.aside, judged.sources) == (set(), [], 1)
+    assert [row["host"] for row in judged.tables["host_health"]] == ["a01"]
+
+
 def test_hostile_words_stay_in_their_own_row(spark: Any, tmp_path: Path) -> None:
     evil = host("x'; DROP TABLE fleet; --", cluster="<script>alert(1)</script>", rack="../../etc")
     lines = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -15,6 +15,7 @@ from fleet.night import Night
 from fleet.schema import HARDWARE_CHECKS
 from tests.fleet.history import NIGHT, header, host, line, write_run
 from tests.fleet.oracle import Oracle
+from tests.fleet.peer import alike, tables_by_duckdb
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -100,11 +101,22 @@ class Made:
         return {**wait, "rotational": True, "utilisation_percent": 10 + self.chance.randrange(80)}
 
 
+class Told(NamedTuple):
+    night: Night
+    oracle: Oracle
+    store: str
+
+
 @pytest.fixture(scope="module", params=(1, 2, 3))
-def both(request: pytest.FixtureRequest, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Night, Oracle]:
+def told(request: pytest.FixtureRequest, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Told:
     store = tmp_path_factory.mktemp("history")
     made = Made(request.param, store)
-    return nightly.judge(spark, LocalFiles(str(store)), NIGHT), Oracle(made.lines, DAY)
+    return Told(nightly.judge(spark, LocalFiles(str(store)), NIGHT), Oracle(made.lines, DAY), str(store))
+
+
+@pytest.fixture
+def both(told: Told) -> tuple[Night, Oracle]:
+    return told.night, told.oracle
 
 
 def rows(night: Night, table: str, *columns: str) -> list[tuple[Any, ...]]:
@@ -257,3 +269,11 @@ def test_failing_checks(both: tuple[Night, Oracle]) -> None:
     expected = {check: len({h for h, c, _i in standing if c == check}) for check in {c for _h, c, _i in oracle.items()}}
 
     assert dict(rows(night, "failing_checks", "check_name", "hosts")) == expected
+
+
+def test_duckdb_gives_the_same_tables_for_the_same_questions(told: Told) -> None:
+    pytest.importorskip("duckdb", reason="needs DuckDB: pip install duckdb")
+
+    theirs = tables_by_duckdb(told.store, NIGHT)
+
+    assert [name for name, mine in told.night.tables.items() if not alike(mine, theirs[name])] == []
