@@ -91,6 +91,7 @@ def compare(folder: pathlib.Path, arguments: argparse.Namespace) -> None:
     print(f"medians of {arguments.rounds} rounds; load average {began:.1f} before, {os.getloadavg()[0]:.1f} after\n")
     show({job: median(costs) for job, costs in seen.items()}, arguments.hosts)
     if arguments.json_hosts:
+        (folder / "json").mkdir()
         show_compaction(folder / "json", arguments)
     if arguments.cluster_hosts:
         show_cluster(folder, arguments)
@@ -165,35 +166,28 @@ def show(middle: dict[Job, Cost], sizes: list[int]) -> None:
     print("|---|---|---|---|---|---|---|---|---|")
     for hosts in sizes:
         ours, theirs = middle[Job("spark", hosts)], middle[Job("duckdb", hosts)]
-        print(f"| {hosts:,} | {ours.wall:.1f} | {ours.cpu:.1f} | {ours.rss:.0f} | {theirs.wall:.2f} | {theirs.cpu:.2f} | "
-              f"{theirs.rss:.0f} | {ours.wall / theirs.wall:.1f} | {ours.cpu / theirs.cpu:.1f} |")  # fmt: skip
+        sides = [f"{ours.wall:.1f}", f"{ours.cpu:.1f}", f"{ours.rss:.0f}"]
+        sides += [f"{theirs.wall:.2f}", f"{theirs.cpu:.2f}", f"{theirs.rss:.0f}"]
+        ratios = [f"{ours.wall / theirs.wall:.1f}", f"{ours.cpu / theirs.cpu:.1f}"]
+        print(f"| {hosts:,} | {' | '.join([*sides, *ratios])} |")
     begin, small, large = middle[Job("start", 0)], middle[Job("spark", sizes[0])], middle[Job("spark", sizes[-1])]
+    share = f"{100 * begin.wall / large.wall:.0f} % of the wall of {sizes[-1]:,} hosts (goal 25)"
+    print(f"\nstart: {begin.wall:.1f} s wall, {begin.cpu:.1f} s CPU, {begin.rss:.0f} MB; {share}")
     peers = [middle[Job("duckdb", hosts)].wall for hosts in (sizes[0], sizes[-1])]
-    print(f"\nstart: {begin.wall:.1f} s wall, {begin.cpu:.1f} s CPU, {begin.rss:.0f} MB; of the {sizes[-1]:,} run "
-          f"{100 * begin.wall / large.wall:.0f} % of the wall (goal 25)")  # fmt: skip
-    print(f"growth {sizes[0]:,} to {sizes[-1]:,}: wall {large.wall / small.wall:.2f} (goal 2.4), CPU "
-          f"{large.cpu / small.cpu:.2f}; DuckDB's wall {peers[1] / peers[0]:.1f}")  # fmt: skip
+    grown = f"wall {large.wall / small.wall:.2f} (goal 2.4), CPU {large.cpu / small.cpu:.2f}"
+    print(f"growth {sizes[0]:,} to {sizes[-1]:,}: {grown}; DuckDB's wall {peers[1] / peers[0]:.1f}")
 
 
-def show_compaction(store: pathlib.Path, arguments: argparse.Namespace) -> None:
+def show_compaction(folder: pathlib.Path, arguments: argparse.Namespace) -> None:
     """One day of JSON into Parquet: what it takes, and how much smaller it is."""
-    size = fleet_store.write_json(store, arguments.json_hosts, NIGHT)
-    command = [
-        sys.executable,
-        __file__,
-        "--side",
-        "compaction",
-        "--store",
-        str(store),
-        "--settings",
-        arguments.settings,
-    ]
-    began = time.monotonic()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    wall = time.monotonic() - began
+    hosts, job = arguments.json_hosts, Job("compaction", arguments.json_hosts)
+    store = folder / str(hosts)
+    size = fleet_store.write_json(store, hosts, NIGHT)
+    cost = measure(folder, job, arguments.settings)
     flat = sum(path.stat().st_size for path in (store / compact.FLAT).rglob("*.parquet"))
-    print(f"compaction of one day, {arguments.json_hosts:,} hosts: {size / 1e6:.0f} MB of JSON ({size / arguments.json_hosts / 1e3:.1f} kB a "
-          f"report) to {flat / 1e6:.2f} MB of Parquet, 1/{size / flat:.0f} (goal 1/30); {wall:.1f} s, one run")  # fmt: skip
+    print(f"compaction of one day of {hosts:,} hosts, one run: {cost.wall:.1f} s wall, {cost.cpu:.1f} s CPU")
+    print(f"{size / 1e6:.0f} MB of JSON, {size / hosts / 1e3:.1f} kB a report, to {flat / 1e6:.2f} MB of Parquet: "
+          f"1/{size / flat:.0f} (goal 1/30)")  # fmt: skip
 
 
 def show_cluster(folder: pathlib.Path, arguments: argparse.Namespace) -> None:

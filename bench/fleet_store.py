@@ -73,7 +73,8 @@ FROM findings f JOIN hosts h ON h.host = f.host WHERE severity > 2 ORDER BY f.ho
 SELECT {day}::INT AS day, host, format('Z{{:05d}}D{{:02d}}', number, n) AS item,
   CASE WHEN (hash(host, item) % 500) = 0 AND {day} - {first} > hash(item, host) % 30 THEN 'critical' ELSE 'ok' END
     AS status,
-  ['ST8000NM0055-1RM112', 'HGST HUH728080ALE600', 'TOSHIBA MG05ACA800E', 'WDC WD101KRYZ'][(1 + hash(host, n) % 4)::BIGINT] AS model,
+  ['ST8000NM0055-1RM112', 'HGST HUH728080ALE600', 'TOSHIBA MG05ACA800E', 'WDC WD101KRYZ'][
+    (1 + hash(host, n) % 4)::BIGINT] AS model,
   format('FW{{:02d}}', (hash(host, n) % 12)::BIGINT) AS firmware, n::VARCHAR AS slot, 8e12 AS size_bytes,
   (20000 + hash(host) % 20000 + 24 * ({day} - {first}))::DOUBLE AS power_on_hours,
   (hash(host, item, 1) % 7 + CASE WHEN (hash(host, item) % 200) = 0
@@ -82,7 +83,8 @@ SELECT {day}::INT AS day, host, format('Z{{:05d}}D{{:02d}}', number, n) AS item,
 FROM items WHERE check_name = 'smart' ORDER BY host, n""",
     "dimms": """
 SELECT {day}::INT AS day, host, item, 'ok' AS status,
-  CASE WHEN (hash(host, item) % 300) = 0 THEN ({day} - {first}) * (hash(item, host) % 9) ELSE 0 END::DOUBLE AS corrected,
+  CASE WHEN (hash(host, item) % 300) = 0
+    THEN ({day} - {first}) * (hash(item, host) % 9) ELSE 0 END::DOUBLE AS corrected,
   0e0 AS uncorrected
 FROM items WHERE check_name = 'memory_errors' ORDER BY host, item""",
     "mounts": """
@@ -95,7 +97,8 @@ SELECT *, 8e12 - used_bytes AS free_bytes FROM (
 SELECT {{day}}::INT AS day, f.host, item, 'ok' AS status, TRUE AS rotational,
   (5 + hash(f.host, item, hour) % 300 / 100) * CASE WHEN (hash(item, f.host) % 800) = 0 THEN 6 ELSE 1 END
     AS read_await_ms,
-  8 + hash(f.host, item, hour, 1) % 400 / 100 AS write_await_ms, (hour * 4 + hash(f.host, item) % 9)::DOUBLE AS busy_percent,
+  8 + hash(f.host, item, hour, 1) % 400 / 100 AS write_await_ms,
+  (hour * 4 + hash(f.host, item) % 9)::DOUBLE AS busy_percent,
   hour::INT AS hour, cluster, role, layout
 FROM items f JOIN hosts h ON h.host = f.host CROSS JOIN (VALUES {", ".join(f"({hour})" for hour in HOURS)}) AS t(hour)
 WHERE check_name = 'disk_latency' ORDER BY f.host, item""",

@@ -17,7 +17,8 @@ COLOURS = {
     "warning": "#e0a100",
     "ok": "#b7d3b0",
 }
-WIDTH_IN = 6.4
+# Read at phone width too: there the picture is some 350 points wide, half of its pixels.
+WIDTH_IN = 4.4
 DPI = 160
 BARS = 10
 
@@ -66,13 +67,16 @@ def _health(night: Night) -> Chart | None:
             counts = [row[f"{name}_hosts"] for row in days]
             axes.bar(places, counts, bottom=bottom, width=0.85, color=COLOURS[name], label=name)
             bottom = [low + count for low, count in zip(bottom, counts, strict=True)]
-        step = max(1, len(days) // 6)
+        step = max(1, len(days) // 5)
         shown = places[::-1][::step][::-1]
         axes.set_xticks(shown, [reports.date_of(days[place]["day"])[5:] for place in shown])
         axes.yaxis.get_major_locator().set_params(integer=True)
         axes.set_ylim(0, max(*bottom, 1) * 1.05)
         axes.set_ylabel("hosts")
-        axes.legend(ncols=4, frameon=False, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+        axes.legend(
+            ncols=4, frameon=False, loc="lower left", bbox_to_anchor=(-0.1, 1), borderaxespad=0.2, fontsize=8.5,
+            handlelength=1, columnspacing=1,
+        )  # fmt: skip
 
     last = days[-1]
     alt = "Hosts with trouble per day; on the last day " + ", ".join(f"{last[f'{n}_hosts']} {n}" for n in COLOURS)
@@ -86,13 +90,13 @@ def _bars(rows: list[tuple[str, float, str, str]], label: str) -> bytes:
         places = range(len(rows))
         axes.barh(places, [row[1] for row in rows], color=[row[2] for row in rows], height=0.62)
         for place, row in zip(places, rows, strict=True):
-            axes.annotate(row[3], (row[1], place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
-        axes.set_yticks(places, [row[0] for row in rows], fontsize=8)
+            axes.annotate(row[3], (row[1], place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8.5)
+        axes.set_yticks(places, [row[0] for row in rows], fontsize=8.5)
         axes.invert_yaxis()
         axes.set_xlabel(label)
-        axes.set_xlim(0, max(*(row[1] for row in rows), 1) * 1.45)
+        axes.set_xlim(0, max(*(row[1] for row in rows), 1) * 1.6)
 
-    return _draw(1.0 + 0.32 * len(rows), paint)
+    return _draw(0.8 + 0.46 * len(rows), paint)
 
 
 def _trends(rows: Rows) -> Chart | None:
@@ -100,14 +104,14 @@ def _trends(rows: Rows) -> Chart | None:
         return None
     bars = [
         (
-            f"{_short(row['host'], 18)} {_short(row['item'], 20)}",
+            f"{_short(row['host'], 20)}\n{_short(row['item'], 20)}",
             float(row["days_left"]),
             COLOURS["critical" if row["days_left"] <= 14 else "warning"],
             f"{row['days_left']:.0f} d ({row['metric'].replace('_', ' ')})",
         )
         for row in rows[:BARS]
     ]
-    alt = "Days until a limit is crossed: " + "; ".join(f"{bar[0]} {bar[3]}" for bar in bars)
+    alt = "Days until a limit is crossed: " + "; ".join(f"{bar[0]} {bar[3]}" for bar in bars).replace("\n", " ")
     return Chart("disks", "Disks most likely to fail: days until a limit", alt, _bars(bars, "days left"))
 
 
@@ -116,17 +120,18 @@ def _usage(rows: Rows) -> Chart | None:
         return None
     bars = [
         (
-            f"{_short(row['host'], 18)} {_short(row['item'], 20)}",
+            f"{_short(row['host'], 20)}\n{_short(row['item'], 20)}",
             float(row["used_percent"]),
             COLOURS["critical" if row["days_left"] <= 7 else "warning"],
             f"{row['used_percent']:.0f} %, full in {row['days_left']:.0f} d",
         )
         for row in rows[:BARS]
     ]
-    alt = "Mounts that fill up: " + "; ".join(f"{bar[0]} {bar[3]}" for bar in bars)
+    alt = "Mounts that fill up: " + "; ".join(f"{bar[0]} {bar[3]}" for bar in bars).replace("\n", " ")
     return Chart("usage", "Filling up: space used", alt, _bars(bars, "percent used"))
 
 
 def _short(text: str, length: int) -> str:
     plain = "".join(char if char.isprintable() and char != "$" else " " for char in text)
-    return plain if len(plain) <= length else f"{plain[: length - 1]}…"
+    # hosts and serial numbers are alike at their beginnings
+    return plain if len(plain) <= length else f"{plain[: length // 2 - 1]}…{plain[-(length // 2) :]}"

@@ -13,6 +13,8 @@ from fleet.schema import STATUSES
 
 WIDTH = 80
 LINES_OF_SECTION = 25
+# A space at which no line is broken.
+JOINED = "\N{NO-BREAK SPACE}"
 FOOT = "What to do: smoke playbook show NAME, the name after >.\nA host's history: smoke report HOST."
 HEALTHS = ("critical", "unknown", "warning", "silent")
 
@@ -130,6 +132,8 @@ def _change(rows: Rows) -> Line:
     text = f"{first['reason']} ({len(hosts)} hosts)" if len(hosts) > 1 else first["reason"]
     oldest = max(row["age_days"] for row in rows)
     age = f"{oldest:.0f} d" if oldest >= 1 else ""
+    if first["change"] == "resolved":
+        return Line("", where, what, f"was {first['status']}: {text}", "", age, first["source"] or "")
     return Line(first["status"], where, what, text, first["playbook"] or "", age, first["source"] or "")
 
 
@@ -247,9 +251,9 @@ def _failing(rows: Rows) -> list[Line]:
         Line(
             "",
             row["check_name"],
-            f"{row['hosts']} hosts",
-            f"{row['criticals']} critical, {row['unknowns']} unknown, {row['warnings']} warning; "
-            f"{row['item_days']} item-days in 30 days",
+            "1 host" if row["hosts"] == 1 else f"{row['hosts']} hosts",
+            ", ".join(f"{row[f'{name}s']} {name}" for name in ("critical", "unknown", "warning") if row[f"{name}s"])
+            + f"; {row['item_days']} item-days in 30 days",
         )
         for row in rows[:8]
         if row["hosts"]
@@ -318,8 +322,9 @@ def _text_section(section: Section, link: str) -> str:
     for line in section.lines:
         head = "  ".join(filter(None, [f"{line.level.upper():<8}", f"{line.where}  {line.what}", line.age]))
         lines += _wrap(head, subsequent_indent=" " * 10)
-        todo = f"{line.text}  > {line.todo}" if line.todo else line.text
-        lines += _wrap(todo, initial_indent=" " * 10, subsequent_indent=" " * 10)
+        todo = f"{line.text}  >{JOINED}{line.todo}" if line.todo else line.text
+        wrapped = _wrap(todo, initial_indent=" " * 10, subsequent_indent=" " * 10)
+        lines += [part.replace(JOINED, " ") for part in wrapped]
         if line.source:
             lines.append(" " * 10 + (f"{link.rstrip('/')}/{line.source}" if link else line.source))
     if section.more:

@@ -72,7 +72,7 @@ FROM members m JOIN host_days h ON h.host = m.host AND h.day = m.placed_day
 
 
 def _extremes(metric: str) -> str:
-    return f"max(CASE WHEN day = {{night}} THEN {metric} END) AS last_{metric}, min({metric}) AS least_{metric}"
+    return f"max({metric}) AS most_{metric}, min({metric}) AS least_{metric}"
 
 
 # One row for each disk and each model and firmware that it went by (mostly one).
@@ -91,14 +91,33 @@ WITH few AS (
   FROM lives
   GROUP BY item
   HAVING min(failed_day) IS NOT NULL
-    OR {" OR ".join(f"max(last_{m}) - min(least_{m}) >= {LIMITS[f'{m}_rise']}" for m in METRICS)}
+    OR {" OR ".join(f"max(most_{m}) - min(least_{m}) >= {LIMITS[f'{m}_rise']}" for m in METRICS)}
 )
 SELECT /*+ BROADCAST(f) */ d.item, d.day, {", ".join(f"d.{metric}" for metric in METRICS)}, f.failed_day
 FROM disks d JOIN few f ON f.item = d.item
 """
 
+# Each disk at its peers' busiest hour tonight. kin: the disks of the same cluster, layout and kind.
+PEAK_WAITS = """
+WITH kept AS (
+  SELECT *, concat(cluster, ' ', layout, CASE WHEN rotational THEN ' disk' ELSE ' flash' END) AS kin FROM latencies
+), hours AS (
+  SELECT kin, hour, avg(busy_percent) AS busy FROM kept GROUP BY kin, hour
+), ranked AS (
+  SELECT kin, hour, row_number() OVER (PARTITION BY kin ORDER BY busy DESC, hour) AS place FROM hours
+)
+SELECT /*+ BROADCAST(r) */ k.host, k.item, k.cluster, k.kin, k.hour,
+  max(k.read_await_ms) AS read_ms, max(k.write_await_ms) AS write_ms
+FROM kept k JOIN ranked r ON r.kin = k.kin AND r.hour = k.hour AND r.place = 1
+GROUP BY k.host, k.item, k.cluster, k.kin, k.hour
+"""
+
 # Each may use the ones before it in its chain; the chains know nothing of each other.
-CHAINS = ({"calendar": CALENDAR, "troubles": TROUBLES, "fleet": FLEET}, {"lives": LIVES, "watched": WATCHED})
+CHAINS = (
+    {"calendar": CALENDAR, "troubles": TROUBLES, "fleet": FLEET},
+    {"lives": LIVES, "watched": WATCHED},
+    {"peak_waits": PEAK_WAITS},
+)
 
 # Which flat tables a night reads for the whole window; of the others it reads the night alone.
 WHOLE_WINDOW = ("host_days", "problem_days", "disks", "dimms", "mounts")

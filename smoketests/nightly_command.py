@@ -86,9 +86,15 @@ def _run(wanted: Any, quiet: bool) -> Any:
     from fleet import compact, files, mail, nightly, session
 
     try:
-        return nightly.run(wanted, (lambda _words: None) if quiet else _say)
+        return nightly.run(wanted, (lambda _words: None) if quiet else _tell)
     except (nightly.NoReports, session.CannotRun, compact.Incomplete, files.Busy, mail.BadSettings, OSError) as error:
         _fail(str(error))
+
+
+def _tell(words: str) -> None:
+    """The steps, but not each of 30 days."""
+    if not words.startswith("manifest "):
+        _say(words)
 
 
 def _say(words: str) -> None:

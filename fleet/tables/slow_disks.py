@@ -8,25 +8,14 @@ that neither a very even group nor a very wide one cries wolf.
 LIMITS = {"peers_least": 8, "score_least": 6, "factor_least": 2, "slower_ms_least": 5}
 
 SQL = """
-WITH kept AS (
-  SELECT *, concat(cluster, ' ', layout, CASE WHEN rotational THEN ' disk' ELSE ' flash' END) AS kin FROM latencies
-), hours AS (
-  SELECT kin, hour, avg(busy_percent) AS busy FROM kept GROUP BY kin, hour
-), ranked AS (
-  SELECT kin, hour, row_number() OVER (PARTITION BY kin ORDER BY busy DESC, hour) AS place FROM hours
-), peak AS (
-  SELECT /*+ BROADCAST(r) */ k.host, k.item, k.cluster, k.kin, k.hour,
-    max(k.read_await_ms) AS read_ms, max(k.write_await_ms) AS write_ms
-  FROM kept k JOIN ranked r ON r.kin = k.kin AND r.hour = k.hour AND r.place = 1
-  GROUP BY k.host, k.item, k.cluster, k.kin, k.hour
-), middle AS (
+WITH middle AS (
   SELECT kin, median(read_ms) AS middle_read, count(read_ms) AS readers,
     median(write_ms) AS middle_write, count(write_ms) AS writers
-  FROM peak
+  FROM peak_waits
   GROUP BY kin
 ), slower AS (
   SELECT /*+ BROADCAST(m) */ p.*, m.middle_read, m.readers, m.middle_write, m.writers
-  FROM peak p JOIN middle m ON m.kin = p.kin
+  FROM peak_waits p JOIN middle m ON m.kin = p.kin
 ), spread AS (
   SELECT kin, median(abs(read_ms - middle_read)) AS spread_read, median(abs(write_ms - middle_write)) AS spread_write
   FROM slower

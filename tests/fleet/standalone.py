@@ -16,6 +16,8 @@ from fleet import session
 from tests.fleet.test_mail import free_port
 
 SECRET = "only-for-this-test"
+# A busy machine takes a minute for what a quiet one does in three seconds.
+WAIT_S = 240
 
 
 class Cluster(NamedTuple):
@@ -32,6 +34,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     try:
         master = ["Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(web)]
         running.append(daemon(folder, "master", master, rest))
+        wait_for_workers(web, 0)
         url = f"spark://127.0.0.1:{port}"
         for number in (1, 2):
             worker = ["Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0", url]
@@ -71,13 +74,13 @@ def daemon(folder: Path, name: str, arguments: list[str], rest: int) -> subproce
 
 
 def wait_for_workers(web: int, count: int) -> None:
-    end = time.monotonic() + 90
+    end = time.monotonic() + WAIT_S
     while time.monotonic() < end:
         try:
             page = urllib.request.urlopen(f"http://127.0.0.1:{web}/json/", timeout=5).read().decode()
         except OSError:
-            page = ""
-        if len(re.findall(r'"state"\s*:\s*"ALIVE"', page)) >= count:
+            page = None
+        if page is not None and len(re.findall(r'"state"\s*:\s*"ALIVE"', page)) >= count:
             return
         time.sleep(0.5)
     raise AssertionError("the workers did not register")

@@ -152,3 +152,23 @@ def test_long_lists_say_how_many_were_left_out() -> None:
 
 def test_the_plain_text_stays_within_80_columns() -> None:
     assert [line for line in digest.text(digest.digest(night())).splitlines() if len(line) > 80] == []
+
+
+def test_a_playbook_stands_on_one_line_with_its_arrow() -> None:
+    judged = night()
+    words = [{**judged.tables["changes"][0], "reason": "w" * length} for length in range(30, 75)]
+
+    text = digest.text(digest.digest(judged._replace(tables={**judged.tables, "changes": words[:25]})))
+    text += digest.text(digest.digest(judged._replace(tables={**judged.tables, "changes": words[25:]})))
+
+    assert text.count("> hidden-readonly\n") == len(words)
+
+
+def test_what_is_resolved_is_not_shown_as_a_problem() -> None:
+    judged = night()
+    row = {**judged.tables["changes"][0], "change": "resolved"}
+
+    (resolved,) = digest.digest(judged._replace(tables={**judged.tables, "changes": [row]})).sections
+
+    assert (resolved.name, resolved.lines[0].level, resolved.lines[0].todo) == ("resolved", "", "")
+    assert resolved.lines[0].text.startswith("was critical: create fails")
