@@ -157,7 +157,8 @@ def write_json(store: pathlib.Path, hosts: int, night: str) -> int:
 
 def _report(number: int, night: str) -> Iterator[dict[str, Any]]:
     run = {"schema": 1, "run_id": "bench", "at": f"{night}T03:00:07Z", "cluster": f"prod-{number // 50:03d}",
-           "host": f"kafka-{number:05d}", "role": "broker", "layout": "jbod", "rack": f"r{number // 20:03d}"}  # fmt: skip
+           "host": f"kafka-{number:05d}", "role": "broker", "layout": "jbod",
+           "rack": f"r{number // 20:03d}"}  # fmt: skip
     yield {**run, "kind": "header", "agent": "1.0", "kernel": "6.1.0-31-amd64", "clock": 1795057207.1,
            "drawer": f"d{number // 4 % 5}", "power_feed": f"feed-{number // 8:03d}"}  # fmt: skip
     disks = 12 + number % 2 * 12

@@ -44,8 +44,8 @@ def session(wanted: Wanted) -> Iterator[Any]:
 
     Raises CannotRun when it does not start, and for what goes wrong in Spark while it is used.
     """
-    _only_one()
     _answers(wanted.master)
+    _only_one()
     if not shutil.which(_java()):
         raise CannotRun("Spark needs Java 17 or later: apt-get install openjdk-17-jre-headless")
     with tempfile.TemporaryDirectory(prefix="smoke-spark-") as scratch, _without_traces():
