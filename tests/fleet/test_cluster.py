@@ -20,7 +20,7 @@ from tests.fleet.standalone import SECRET, Cluster
 from tests.fleet.test_crash import make_store, tables
 from tests.fleet.test_mail import free_port
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SMOKE_SPARK_SECRET", SECRET)
 
 
-def run_apart(store: Path, cluster: Cluster, start_s: int = 150) -> subprocess.CompletedProcess[str]:
+def run_apart(store: Path, cluster: Cluster, start_s: int = 300) -> subprocess.CompletedProcess[str]:
     """In a process of its own: this one may have a session already."""
     script = (
         "import sys; from fleet import nightly, session\n"
@@ -44,7 +44,7 @@ def run_apart(store: Path, cluster: Cluster, start_s: int = 150) -> subprocess.C
         "except session.CannotRun as error: sys.exit(f'cannot: {error}')\n"
     )
     command = [os.sys.executable, "-c", script, str(store), NIGHT, cluster.url, cluster.settings, str(start_s)]  # type: ignore[attr-defined]
-    return subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=700, check=False)
 
 
 @pytest.mark.usefixtures("_secret")

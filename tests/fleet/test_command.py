@@ -144,7 +144,7 @@ def test_the_extra_is_fetched_when_it_is_missing_and_said(monkeypatch: pytest.Mo
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_a_night_that_cannot_be_mailed_is_kept_and_the_exit_code_says_so(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,7 +168,7 @@ def test_a_night_that_cannot_be_mailed_is_kept_and_the_exit_code_says_so(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_what_is_older_than_wanted_is_deleted_and_nothing_else(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,7 +203,7 @@ def test_what_is_older_than_wanted_is_deleted_and_nothing_else(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_session_that_starts_a_second_time_uses_the_class_archive_of_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,7 +220,7 @@ def test_a_session_that_starts_a_second_time_uses_the_class_archive_of_the_first
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     command = [sys.executable, "-c", script, quick_settings(tmp_path)]
 
-    said = [subprocess.run(command, capture_output=True, text=True, timeout=140, check=True).stdout for _ in range(2)]
+    said = [subprocess.run(command, capture_output=True, text=True, timeout=400, check=True).stdout for _ in range(2)]
 
     (archive,) = (tmp_path / "fleet-smoke").iterdir()
     assert "ArchiveClassesAtExit" in said[0]

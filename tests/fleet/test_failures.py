@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.fleet.conftest import need_spark, quick_settings
 from tests.fleet.history import NIGHT
 from tests.fleet.test_crash import make_store
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def test_a_java_process_that_is_killed_is_said_and_no_trace(tmp_path: Path) -> None:
@@ -30,7 +31,7 @@ def test_a_java_process_that_is_killed_is_said_and_no_trace(tmp_path: Path) -> N
 
     (java,) = [child for child in psutil.Process(running.pid).children() if child.name() == "java"]
     java.kill()
-    said = running.communicate(timeout=120)[1].splitlines()
+    said = running.communicate(timeout=400)[1].splitlines()
 
     assert running.returncode == 3
     assert said[-1].startswith("smoke: Spark's Java process was killed (mostly for want of memory); give it more: ")
@@ -51,7 +52,7 @@ def test_a_java_process_that_ends_by_itself_is_said(tmp_path: Path, code: int, w
     )
     command = [sys.executable, "-c", script, quick_settings(tmp_path), str(code)]
 
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
 
     assert done.stderr.startswith(f"cannot: Spark's Java process {words}")
     assert "Traceback" not in done.stderr
@@ -86,20 +87,36 @@ def test_a_second_session_would_take_the_first_ones_java_away_and_is_refused(spa
     assert spark.range(2).count() == 2
 
 
-def test_no_python_worker_is_started(tmp_path: Path) -> None:
-    """One would be /bin/false, and the job would fail. The store has a day without a report: empty tables too."""
+# Python workers would be /bin/false here, and what needs one would fail.
+NO_WORKERS = {"PYSPARK_PYTHON": "/bin/false", "PYSPARK_DRIVER_PYTHON": sys.executable}
+
+
+def run_without_workers(body: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     need_spark()
+    script = f"import sys; from fleet import nightly, session\n{body}"
+    command = [sys.executable, "-c", script, *arguments]
+    environment = {**os.environ, **NO_WORKERS}
+    return subprocess.run(command, capture_output=True, text=True, timeout=500, check=False, env=environment)
+
+
+def test_no_python_worker_is_started(tmp_path: Path) -> None:
+    """The store has a day without a report: tables without a file too."""
     store = make_store(tmp_path / "store")
-    script = (
-        "import sys; from fleet import nightly, session\n"
+    night = (
         "for date in sys.argv[3:]: nightly.run(nightly.Wanted(sys.argv[1], date, session.Wanted(settings=sys.argv[2])))"
     )
-    settings = Path(quick_settings(tmp_path))
-    settings.write_text(
-        f"{settings.read_text()}\nspark.pyspark.python /bin/false\nspark.pyspark.driver.python /bin/false\n"
-    )
-    command = [sys.executable, "-c", script, str(store), str(settings), NIGHT, "2026-11-20"]
 
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    done = run_without_workers(night, str(store), quick_settings(tmp_path), NIGHT, "2026-11-20")
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_python_worker_would_have_been_noticed(tmp_path: Path) -> None:
+    rows = (
+        "with session.session(session.Wanted(settings=sys.argv[1])) as spark:\n"
+        "    spark.createDataFrame([], 'a INT').count()"
+    )
+
+    done = run_without_workers(rows, quick_settings(tmp_path))
+
+    assert (done.returncode, "CannotRun" in done.stderr) == (1, True)

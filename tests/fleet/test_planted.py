@@ -13,7 +13,7 @@ from fleet.files import LocalFiles
 from fleet.night import Night
 from tests.fleet.history import NIGHT
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 KEYS = {
     "flapping": "{host} {check_name} {item}",

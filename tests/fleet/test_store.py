@@ -15,7 +15,7 @@ from fleet.files import LocalFiles
 from fleet.night import Night
 from tests.fleet.history import NIGHT, header, host, line, write_run
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 BEFORE = "2026-11-18"
 
 

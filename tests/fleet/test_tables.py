@@ -17,7 +17,7 @@ from tests.fleet.history import NIGHT, header, host, line, write_run
 from tests.fleet.oracle import Oracle
 from tests.fleet.peer import alike, tables_by_duckdb
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 DAY = reports.number_of(NIGHT)
 HOSTS = [f"h{number:02d}" for number in range(24)]
