@@ -21,7 +21,9 @@ from fleet import reasons
 SETTINGS = os.path.join(os.path.dirname(__file__), "settings")
 MASTER = re.compile(r"spark://([^:/,]+):(\d+)")
 CONNECT_S = 5.0
+# A cluster's master may never answer; a JVM of this machine only takes long when the machine is busy.
 START_S = 60.0
+LOCAL_START_S = 300.0
 
 Result = TypeVar("Result")
 
@@ -31,11 +33,19 @@ class CannotRun(Exception):
 
 
 class Wanted(NamedTuple):
-    """Where and how to run. settings: the name of a file in fleet/settings, or a path of one."""
+    """Where and how to run. settings: the name of a file in fleet/settings, or a path of one. start_s 0: as usual."""
 
     master: str = "local[*]"
     settings: str = ""
-    start_s: float = START_S
+    start_s: float = 0
+
+    @property
+    def is_local(self) -> bool:
+        return self.master.startswith("local")
+
+    @property
+    def deadline_s(self) -> float:
+        return self.start_s or (LOCAL_START_S if self.is_local else START_S)
 
 
 @contextlib.contextmanager
@@ -135,7 +145,7 @@ def read_settings(path: str) -> dict[str, str]:
 
 
 def settings_path(wanted: Wanted) -> str:
-    name = wanted.settings or ("small" if wanted.master.startswith("local") else "cluster")
+    name = wanted.settings or ("small" if wanted.is_local else "cluster")
     bundled = os.path.join(SETTINGS, f"{name}.conf")
     return bundled if "/" not in name and os.path.exists(bundled) else name
 
@@ -151,7 +161,7 @@ def _options(wanted: Wanted, log: str, scratch: str) -> dict[str, str]:
         f"-Dsmoke.log={log}",
     ]
     options["spark.driver.extraJavaOptions"] = " ".join(filter(None, java))
-    if wanted.master.startswith("local"):
+    if wanted.is_local:
         options.setdefault("spark.local.dir", scratch)
         # Spark asks for the address of the machine's own name; on a fresh machine that name may have none
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -165,17 +175,17 @@ class _Starter:
         self._wanted = wanted
         self._options = options
         self._log = log
-        self._archive = _archive(options) if wanted.master.startswith("local") else ""
+        self._archive = _archive(options) if wanted.is_local else ""
         self._fresh = f"{self._archive}.{os.getpid()}"
         self.is_done = False
 
     def spark(self) -> Any:
         self._use_classes()
         try:
-            return within(self._wanted.start_s, self._start)
+            return within(self._wanted.deadline_s, self._start)
         except TimeoutError:
             _kill_jvm()
-            raise CannotRun(self._why(f"no Spark session within {self._wanted.start_s:.0f} s")) from None
+            raise CannotRun(self._why(f"no Spark session within {self._wanted.deadline_s:.0f} s")) from None
         except Exception as error:
             _kill_jvm()
             raise CannotRun(self._why(f"Spark did not start: {reasons.first_line(error)}")) from error
@@ -188,7 +198,7 @@ class _Starter:
             builder = builder.config(name, value)
         with _stderr_to(self._log):
             spark = builder.getOrCreate()
-        if not self._wanted.master.startswith("local"):
+        if not self._wanted.is_local:
             # a master without a free worker takes the application and then never runs it
             spark.range(1).count()
         return spark
@@ -217,7 +227,7 @@ class _Starter:
 
     def _why(self, said: str) -> str:
         """With what the JVM's log says, and the likeliest cause."""
-        if not self._wanted.master.startswith("local") and "spark.authenticate.secret" not in self._options:
+        if not self._wanted.is_local and "spark.authenticate.secret" not in self._options:
             said += "; no secret is set here (SMOKE_SPARK_SECRET): a master that asks for one does not answer"
         last = reasons.last_problem(self._log)
         return f"{said}; {last}" if last else said
