@@ -47,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     table = orders.add_parser("table", help="run the table on the hosts that are up, and write the results")
     table.add_argument("faults", nargs="*", metavar="FAULT", help="only these")
     table.add_argument("--host", action="append", default=[], help="only the faults of this host; may be given again")
+    table.add_argument("--all", action="store_true", help="results also of what was done since the rack is up")
     table.add_argument("--short", action="store_true", help="only those that scripts/test runs")
     table.add_argument("--healthy", type=int, default=0, metavar="N", help="first so many runs that must be silent")
     table.add_argument("--write", metavar="FILE", help="the results as a table")
@@ -91,7 +92,7 @@ def _table(rack: Rack, given: argparse.Namespace) -> int:
     rows = [faults.named(name) for name in given.faults] or faults.chosen(faults.load(), given.short, hosts)
     alarms, late = course.healthy(rack, given.healthy)
     done = course.run_all(rack, rows, print)
-    text = results.render(done, given.healthy, alarms, late)
+    text = results.render(course.kept(rack) if given.all else done, given.healthy, alarms, late)
     if given.write:
         results.write(given.write, text)
     else:

@@ -7,6 +7,7 @@ done, and after the healing the time since that: the inventory of each run says 
 from __future__ import annotations
 
 import copy
+import json
 import re
 import subprocess
 import threading
@@ -20,7 +21,7 @@ import yaml
 from agent import engine
 from agent.status import FINE, UNKNOWN
 from tests.rack import steps
-from tests.rack.faults import Fault, Subject, grouped
+from tests.rack.faults import Fault, Subject, grouped, load
 from tests.rack.host import RackError
 from tests.rack.qemu import QmpError
 from tests.rack.rack import Rack
@@ -30,6 +31,7 @@ MARGIN_S = 2.0
 # Hosts run side by side: what a neighbour's fault does to them is not counted, where their own fault does not name it.
 NEIGHBOURS = {("zookeeper", "zk-1:2181"), ("peer_ports", "peers")}
 REPEATS = 3
+KEPT = "courses.jsonl"
 # gave no answer in 12 s (process 594 was still running: the processors are busy)   no answer in 12 s
 LATE = re.compile(r"no answer in \d|no answer within|the processors are busy|cannot tell all of .*journalctl|cut short")
 BROKEN = (RackError, QmpError, OSError, subprocess.TimeoutExpired)
@@ -210,8 +212,9 @@ def run_all(rack: Rack, faults: Sequence[Fault], say: Callable[[str], None]) -> 
 
     def of_host(name: str) -> None:
         for group in grouped([fault for fault in faults if fault.host == name]):
-            for course in _of_group(rack, group, say):
-                done[course.fault.name] = course
+            courses = _of_group(rack, group, say)
+            keep(rack, courses)
+            done.update((course.fault.name, course) for course in courses)
 
     workers = [threading.Thread(target=of_host, args=(name,), name=name) for name in hosts]
     for worker in workers:
@@ -219,6 +222,21 @@ def run_all(rack: Rack, faults: Sequence[Fault], say: Callable[[str], None]) -> 
     for worker in workers:
         worker.join()
     return [done[fault.name] for fault in faults if fault.name in done]
+
+
+def keep(rack: Rack, courses: Sequence[Course]) -> None:
+    """Note what came of them, so that a run that is cut short, or done in parts, keeps what it has."""
+    with (rack.folder / KEPT).open("a") as file:
+        for course in courses:
+            file.write(json.dumps({**vars(course), "fault": course.fault.name}) + "\n")
+
+
+def kept(rack: Rack) -> list[Course]:
+    """The last course of each fault since the rack is up, in the order of the table."""
+    file = rack.folder / KEPT
+    rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    last = {row["fault"]: row for row in rows}
+    return [Course(**{**last[fault.name], "fault": fault}) for fault in load() if fault.name in last]
 
 
 def _told(courses: Sequence[Course], say: Callable[[str], None]) -> list[Course]:
