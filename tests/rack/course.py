@@ -247,16 +247,18 @@ def _told(courses: Sequence[Course], say: Callable[[str], None]) -> list[Course]
 
 
 def _of_group(rack: Rack, group: Sequence[Fault], say: Callable[[str], None]) -> list[Course]:
-    """Together; where that was not well, each once more alone, so that it is plain which one it was."""
+    """Together; then once more alone those that were not seen, or all of them where somebody else alarmed."""
     courses = _told(run(rack, group), say)
-    if len(group) == 1 or all(course.is_good for course in courses):
+    bad = [course for course in courses if not course.is_good]
+    if len(group) == 1 or not bad:
         return courses
     _refresh(rack, group[0].host, courses)
-    again = []
-    for fault in group:
-        again += _told(run(rack, [fault]), say)
-        _refresh(rack, fault.host, again[-1:])
-    return again
+    again: list[Course] = []
+    for course in courses if any(course.other for course in bad) else bad:
+        again += _told(run(rack, [course.fault]), say)
+        _refresh(rack, course.fault.host, again[-1:])
+    done = {course.fault.name for course in again}
+    return [course for course in courses if course.fault.name not in done] + again
 
 
 def _refresh(rack: Rack, name: str, courses: Sequence[Course]) -> None:
