@@ -48,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     table.add_argument("faults", nargs="*", metavar="FAULT", help="only these")
     table.add_argument("--host", action="append", default=[], help="only the faults of this host; may be given again")
     table.add_argument("--all", action="store_true", help="results also of what was done since the rack is up")
+    table.add_argument("--quick", action="store_true", help="ask only the checks that a fault is about, not all")
     table.add_argument("--short", action="store_true", help="only those that scripts/test runs")
     table.add_argument("--healthy", type=int, default=0, metavar="N", help="first so many runs that must be silent")
     table.add_argument("--write", metavar="FILE", help="the results as a table")
@@ -90,6 +91,7 @@ def _list(rack: Rack, _given: argparse.Namespace) -> int:
 def _table(rack: Rack, given: argparse.Namespace) -> int:
     hosts = given.host or list(rack.hosts)
     rows = [faults.named(name) for name in given.faults] or faults.chosen(faults.load(), given.short, hosts)
+    rack.quick = given.quick
     alarms, late = course.healthy(rack, given.healthy)
     done = course.run_all(rack, rows, print)
     text = results.render(course.kept(rack) if given.all else done, given.healthy, alarms, late)

@@ -45,10 +45,11 @@ def default_folder() -> pathlib.Path:
 
 
 class Rack:
-    """A rack in a folder. tied: it dies with this process."""
+    """A rack in a folder. tied: it dies with this process. quick: only the checks that a fault is about are asked."""
 
     def __init__(self, folder: pathlib.Path | None = None, tied: bool = False) -> None:
         self.folder = folder or default_folder()
+        self.quick = False
         self._children = Children(self.folder, tied)
 
     @property
