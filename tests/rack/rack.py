@@ -168,7 +168,9 @@ class Rack:
             with file.open("wb") as raw:
                 raw.truncate(disk.size_mb << 20)
             if disk.fstype == "ext4":
-                _run("mkfs.ext4", "-q", "-F", "-U", host.uuid(disk), "-E", "lazy_itable_init=0", str(file))
+                # few inodes on the small disk, so that they can be used up
+                few = ["-N", "256"] if disk.bus == "scsi" else []
+                _run("mkfs.ext4", "-q", "-F", *few, "-U", host.uuid(disk), "-E", "lazy_itable_init=0", str(file))
             elif disk.fstype == "xfs":
                 _run("mkfs.xfs", "-q", "-m", f"uuid={host.uuid(disk)}", str(file))
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import struct
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,6 +19,9 @@ from tests.real import bmc
 
 SOCKETS: dict[str, list[socket.socket]] = {}
 SPARE = "RKSPARE"
+# ZooKeeper's ConnectRequest (protocol 0, a session of 40 s, no password) and its ping, each with its length before it
+HELLO = struct.pack(">iiqiqi16s?", 45, 0, 0, 40_000, 0, 16, bytes(16), False)
+PING = struct.pack(">iii", 8, -2, 11)
 KILL_AGENT = """cd /var/lib/fleet-smoke/agent-*/all
 PYTHONPATH=$PWD:$(dirname $PWD)/x86_64 timeout -s KILL 5 python3 -m agent > /run/half-report || true
 grep -q agent_version /run/half-report && ! grep -q '"check": "agent"' /run/half-report"""
@@ -80,10 +86,21 @@ def _reset(host: Host, _nothing: Any) -> None:
 
 
 def _connect(host: Host, count: int) -> None:
-    """So many connections to its service port, from one address."""
+    """So many ZooKeeper sessions from one address, kept alive: without one, it closes a connection after 10 s."""
     port = host.ports["service"]
     SOCKETS[host.name] = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(count)]
+    for one in SOCKETS[host.name]:
+        one.sendall(HELLO)
+    threading.Thread(target=_keep_alive, args=(host.name,), daemon=True).start()
     time.sleep(1)
+
+
+def _keep_alive(name: str) -> None:
+    while name in SOCKETS:
+        for one in SOCKETS.get(name, []):
+            with contextlib.suppress(OSError):  # closed by the other side, which is what the fault may be about
+                one.sendall(PING)
+        time.sleep(5)
 
 
 def _disconnect(host: Host, _nothing: Any) -> None:
