@@ -101,7 +101,7 @@ class Host:
         """Pull a disk of bus `scsi` or `raid` (SATA and NVMe cannot be pulled here); back when QEMU has let it go."""
         self.qmp("device_del", id=name)
         self._until(lambda: name not in self._devices(), f"{name} is still plugged in")
-        self._drop_file(f"{name}-file")
+        self._until(lambda: self._drop_file(f"{name}-file"), f"the file of {name} is still in use")
 
     def hot_add_disk(self, disk: Disk, new: bool = True) -> None:
         """Plug a disk in, another serial number or size is another disk; `new` makes its file anew, empty."""
@@ -156,10 +156,15 @@ class Host:
     def _devices(self) -> list[str]:
         return [str(row["name"]) for row in self.qmp("qom-list", path="/machine/peripheral")]
 
-    def _drop_file(self, node: str) -> None:
+    def _drop_file(self, node: str) -> bool:
+        """A disk that was there at the start takes its file along; QEMU needs a moment to let go of the others."""
         nodes = [row.get("node-name") for row in self.qmp("query-named-block-nodes")]
-        if node in nodes:
-            self.qmp("blockdev-del", **{"node-name": node})
+        try:
+            if node in nodes:
+                self.qmp("blockdev-del", **{"node-name": node})
+        except qemu.QmpError:
+            return False
+        return True
 
     def _until(self, true: Any, problem: str, seconds: float = 60.0) -> None:
         until = time.monotonic() + seconds
