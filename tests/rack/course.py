@@ -233,6 +233,7 @@ def run_all(rack: Rack, faults: Sequence[Fault], say: Callable[[str], None]) -> 
     done: dict[str, Course] = {}
 
     def of_host(name: str) -> None:
+        ask(rack, name)  # what is news is so since an earlier run
         for group in grouped([fault for fault in faults if fault.host == name]):
             courses = _of_group(rack, group, say)
             keep(rack, courses)
@@ -287,3 +288,4 @@ def _refresh(rack: Rack, name: str, courses: Sequence[Course]) -> None:
     """A host that could not be healed is replaced by a fresh one: the next fault should not pay for the last."""
     if not all(course.healed_in for course in courses):
         rack.renew(name)
+        ask(rack, name)
