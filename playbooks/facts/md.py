@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from agent.host import CannotTell
+from agent.host import CannotTell, Missing
 from agent.sources import raid_arrays
 from playbooks.facts import Candidate, Look, blocks
 from playbooks.facts.blocks import Block
@@ -52,13 +52,14 @@ def parse_mdstat(text: str) -> list[Array]:
 def known(view: View) -> list[Array]:
     """Every array, with the roles that mdadm tells."""
     try:
-        return [_with_roles(view, array) for array in parse_mdstat(view.read("/proc/mdstat"))]
-    except CannotTell:
+        text = view.read("/proc/mdstat")
+    except Missing:
         return []  # no md driver
+    return [_with_roles(view, array) for array in parse_mdstat(text)]
 
 
 def _with_roles(view: View, array: Array) -> Array:
-    rows = view.out("mdadm", "--detail", "--export", "--", array.device).splitlines()
+    rows = view.out("mdadm", "--detail", "--export", array.device).splitlines()
     devices: dict[str, dict[str, str]] = {}
     for match in filter(None, map(EXPORTED.fullmatch, rows)):
         devices.setdefault(match[1], {})[match[2]] = match[3]

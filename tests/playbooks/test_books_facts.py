@@ -22,7 +22,7 @@ def without_sdc() -> Told:
     machine = raid()
     machine.files["/proc/mdstat"] = MDSTAT.replace(" sdc2[2](F)", "")
     rows = DETAIL.splitlines(keepends=True)
-    machine.commands["mdadm --detail --export -- /dev/md0"] = "".join(row for row in rows if "sdc2" not in row)
+    machine.commands["mdadm --detail --export /dev/md0"] = "".join(row for row in rows if "sdc2" not in row)
     return machine
 
 
@@ -42,7 +42,7 @@ def test_a_member_that_md_no_longer_lists_is_the_one_that_is_meant() -> None:
 def test_a_whole_array_has_no_member_that_is_gone() -> None:
     machine = without_sdc()
     machine.files["/proc/mdstat"] = MDSTAT.replace("sdc2[2](F)", "sdc2[2]")
-    machine.commands["mdadm --detail --export -- /dev/md0"] = DETAIL.replace("sdc2_ROLE=spare", "sdc2_ROLE=2")
+    machine.commands["mdadm --detail --export /dev/md0"] = DETAIL.replace("sdc2_ROLE=spare", "sdc2_ROLE=2")
 
     assert found("raid10-disk", machine, Choice(disk="SER-C")).words("partner_serial") == "SER-D"
 

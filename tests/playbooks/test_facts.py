@@ -36,7 +36,7 @@ def raid() -> Told:
     disks = [disk(f"sd{name}", f"SER-{name.upper()}", part(f"sd{name}1"), part(f"sd{name}2", array)) for name in "abd"]
     disks.append(disk("sdc", "SER-C", part("sdc1"), part("sdc2", fstype="linux_raid_member")))
     return Told(
-        {"lsblk": lsblk(*disks), "mdadm --detail --export -- /dev/md0": DETAIL},
+        {"lsblk": lsblk(*disks), "mdadm --detail --export /dev/md0": DETAIL},
         {"/proc/mdstat": MDSTAT, "/proc/self/mountinfo": "", "/sys/block/md0/md/raid_disks": "4",
          "/sys/block/md0/md/layout": "258", **{f"/sys/class/block/sd{one}2/partition": "2" for one in "abcd"}},
     )  # fmt: skip
