@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.rack, pytest.mark.timeout(HOUR_S)]
 HOST = "jbod-1"
 # QEMU's SCSI disks have no SMART, by which the gate knows a new disk; and kernel lines of the old disk go by the name
 # that the new one has got
-NOT_HERE = ("disks", "new_disk")
+NOT_HERE = ("disks", "mirror_partner", "new_disk")
 # rules of the gate that ask Kafka
 OF_KAFKA = ("availability", "brokers", "controller", "disk_room", "kraft_quorum", "leaders_home", "leaders", "log_dirs",
             "nic_room", "no_spare_copy", "offline", "reassignments", "single_copies", "throttles", "unclean",
