@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -131,6 +132,8 @@ def test_a_kraft_broker_serves_its_other_disk_and_fills_the_new_one(tmp_path: pa
             client.create_topics([NewTopic("smoke", 6, 2)])
             client.close()
             wait_for("replicas on both disks", lambda: all(count for _error, count in log_dirs(one, 2).values()), 60)
+            wait_for("replicas in step", lambda: in_sync(one) == {2}, 60)
+            time.sleep(6)  # the controller learns which disk a replica is on a moment later, and tells nobody
 
         shutil.rmtree(disk.log_dir)  # the old disk is unmounted: its mount point is empty
         disk.do("Close the empty mount point")
