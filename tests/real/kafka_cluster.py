@@ -130,7 +130,11 @@ class KafkaCluster:
 
         with self.admin() as client:
             client.alter_partition_reassignments({TopicPartition(topic, 0): None})
-        self.until("no reassignment", lambda facts: not any(row.adding for row in facts.partitions or ()))
+        # each broker hears of it by itself: the new replica may be told for a moment without being told as new
+        self.until(
+            "no reassignment",
+            lambda facts: not any(row.adding or set(row.replicas) - set(row.isr) for row in facts.partitions or ()),
+        )
 
     def throttle(self, topic: str, rate: int | None) -> None:
         """Bytes a second for the replication of this topic; None takes the throttle away."""
