@@ -12,6 +12,7 @@ import click
 
 from playbooks import show
 from playbooks.loader import VARIABLE, NoSuchPlaybook, PlaybookError, files, folders, load, named
+from smoketests.ssh_options import SSH
 
 if TYPE_CHECKING:
     from playbooks.facts import Choice
@@ -37,10 +38,7 @@ with_store = click.option(
 ACCESS = (
     click.option("--inventory", "-i", "inventories", multiple=True, metavar="FILE",
                  help="The inventory of the host; without it, this machine. Can be given again."),
-    click.option("--known-hosts", multiple=True, metavar="FILE", help="Instead of ~/.ssh/known_hosts and ssh's own."),
-    click.option("--identity", multiple=True, metavar="FILE", help="Private key, instead of those in ~/.ssh."),
-    click.option("--ssh-config", default="", metavar="FILE", help="Instead of ~/.ssh/config."),
-    click.option("--ask-sudo", is_flag=True, help="Ask for the password that sudo wants there."),
+    *SSH,
     click.option("--deadline", type=click.FloatRange(1, 3600), default=60, show_default=True, metavar="SECONDS",
                  help="For each look of the agent."),
 )  # fmt: skip

@@ -14,6 +14,7 @@ from typing import Any
 
 from agent.report import timestamp
 from playbooks.plan import ID, NoPlan, Plan, folder, from_json, to_json
+from smoketests.store import sync_folder
 
 ENDING = ".jsonl"
 LARGEST = 64 << 20
@@ -61,7 +62,7 @@ def begin(plan: Plan, store: str, who: str) -> Journal:
     journal = Journal(path, handle, plan, [])
     journal.write("planned", plan=to_json(plan))
     journal.write("began", who=who)
-    _sync_folder(os.path.dirname(path))
+    sync_folder(os.path.dirname(path))
     return journal
 
 
@@ -142,11 +143,3 @@ def _append(handle: int, row: Event) -> None:
     while data:
         data = data[os.write(handle, data) :]
     os.fsync(handle)
-
-
-def _sync_folder(path: str) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -18,6 +18,7 @@ from agent.formats.text import printable
 from agent.report import Report
 from agent.status import EXIT_CODES, UNKNOWN, worst
 from smoketests import show
+from smoketests.ssh_options import JOBS, SSH
 
 if TYPE_CHECKING:
     from smoketests.survey import Survey
@@ -110,12 +111,8 @@ OF_MANY = (
     click.option("--cluster", default="", metavar="NAME", help="Only this cluster."),
     click.option("--role", default="", metavar="ROLE", help="Only brokers, zookeepers, controllers."),
     click.option("--layout", default="", metavar="LAYOUT", help="Only jbod or raid10."),
-    click.option("--jobs", "-j", type=click.IntRange(1, 1000), default=64, show_default=True, metavar="N",
-                 help="How many hosts at once."),
-    click.option("--known-hosts", multiple=True, metavar="FILE", help="Instead of ~/.ssh/known_hosts and ssh's own."),
-    click.option("--identity", multiple=True, metavar="FILE", help="Private key, instead of those in ~/.ssh."),
-    click.option("--ssh-config", default="", metavar="FILE", help="Instead of ~/.ssh/config."),
-    click.option("--ask-sudo", is_flag=True, help="Ask for the password that sudo wants there."),
+    JOBS,
+    *SSH,
 )  # fmt: skip
 
 

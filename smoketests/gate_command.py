@@ -12,6 +12,7 @@ import click
 
 from agent.formats.text import printable
 from smoketests.gate.maintenance import PURPOSES
+from smoketests.ssh_options import JOBS, SSH
 
 if TYPE_CHECKING:
     from smoketests.gate import Decision, Maintenance
@@ -56,12 +57,8 @@ ASKED = (
     store_option,
     click.option("--deadline", type=click.FloatRange(1, 3600), default=60, show_default=True, metavar="SECONDS",
                  help="For one look at a host."),
-    click.option("--jobs", "-j", type=click.IntRange(1, 1000), default=64, show_default=True, metavar="N",
-                 help="How many hosts at once."),
-    click.option("--known-hosts", multiple=True, metavar="FILE", help="Instead of ~/.ssh/known_hosts and ssh's own."),
-    click.option("--identity", multiple=True, metavar="FILE", help="Private key, instead of those in ~/.ssh."),
-    click.option("--ssh-config", default="", metavar="FILE", help="Instead of ~/.ssh/config."),
-    click.option("--ask-sudo", is_flag=True, help="Ask for the password that sudo wants there."),
+    JOBS,
+    *SSH,
     click.option("--no-write-probe", is_flag=True, help="Do not write the one byte that proves a mount writable."),
 )  # fmt: skip
 

@@ -26,7 +26,7 @@ from agent.status import combine, critical, ok, unknown, warning
 from smoketests.cluster import leading
 from smoketests.cluster.leading import broker_name
 from smoketests.cluster.log_dirs import judge as judge_log_dirs
-from smoketests.cluster.view import CannotTell, ClusterFinding, ClusterView, NotAsked, some
+from smoketests.cluster.view import ClusterFinding, ClusterView, kafka_of, partitions_of, some
 from smoketests.readers.kafka_facts import Partition
 
 LIMITS = {**leading.LIMITS, "spare_replicas_min_warning": 1, "named": 5}
@@ -35,25 +35,19 @@ PLAYBOOK = "broker-down"
 
 
 def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFinding]:
-    if view.kafka is None:
-        if "kafka" in view.problems:
-            raise CannotTell(view.problems["kafka"])
-        raise NotAsked("the inventory names no Kafka servers of this cluster")
-    if view.kafka.partitions is None:
-        raise CannotTell("; ".join(view.kafka.untold) or "Kafka did not tell its partitions")
-    partitions = view.kafka.partitions
+    kafka, partitions = kafka_of(view), partitions_of(view)
     names = {broker_id: name for name, broker_id in view.cluster.broker_ids.items()}
-    brokers = sorted({broker.id for broker in view.kafka.brokers if not broker.fenced})
+    brokers = sorted({broker.id for broker in kafka.brokers if not broker.fenced})
     found = [
         _offline(partitions, names, limits),
         _below_min_isr(partitions, names, limits),
         _under_replicated(partitions, names, limits),
         _spare_replicas(partitions, limits),
-        _reassignments(partitions, view.kafka.throttled, names),
+        _reassignments(partitions, kafka.throttled, names),
         *leading.judge(partitions, brokers, names, limits),
-        *judge_log_dirs(view, view.kafka.log_dirs, brokers, names),
+        *judge_log_dirs(view, kafka.log_dirs, brokers, names),
     ]
-    untold = [unknown(reason) for reason in view.kafka.untold]
+    untold = [unknown(reason) for reason in kafka.untold]
     return [*found, ClusterFinding("asked", combine(untold, f"{len(partitions)} partitions are known"))]
 
 
@@ -81,7 +75,7 @@ def _offline(partitions: Sequence[Partition], names: Mapping[int, str], limits: 
     rows = [partition for partition in partitions if is_offline(partition)]
     if not rows:
         return ClusterFinding("offline", ok(f"all {len(partitions)} partitions have a leader"), {"partitions": 0})
-    said = f"{_count(rows)} without a leader: {_listed(rows, limits)}; replicas only on {_on(rows, names)}"
+    said = f"{counted(rows)} without a leader: {_listed(rows, limits)}; replicas only on {_on(rows, names)}"
     return ClusterFinding("offline", critical(said, PLAYBOOK), {"partitions": len(rows)})
 
 
@@ -94,7 +88,7 @@ def _below_min_isr(
     verdicts = []
     if rows:
         never = sorted({row.topic for row in rows if row.min_isr and len(row.replicas) < row.min_isr})
-        said = f"{_count(rows)} below min.insync.replicas, writes with acks=all fail: {_listed(rows, limits)}"
+        said = f"{counted(rows)} below min.insync.replicas, writes with acks=all fail: {_listed(rows, limits)}"
         said += f"; {some(never)} have fewer replicas than that even when all is well" if never else ""
         verdicts.append(critical(said, PLAYBOOK))
     if untold:
@@ -111,7 +105,7 @@ def _under_replicated(
         return ClusterFinding("under_replicated", ok("no partition is under-replicated"), facts)
     absent = Counter(broker for row in rows for broker in missing(row))
     who = ", ".join(f"{broker_name(broker, names)} {count} times" for broker, count in absent.most_common(4))
-    said = f"{_count(rows)} under-replicated: {_listed(rows, limits)}; missing are {who}"
+    said = f"{counted(rows)} under-replicated: {_listed(rows, limits)}; missing are {who}"
     return ClusterFinding(
         "under_replicated", warning(said, PLAYBOOK), {**facts, "missing": dict(absent.most_common(20))}
     )
@@ -142,7 +136,7 @@ def _reassignments(
         to = some(
             [broker_name(broker, names) for broker in sorted({broker for row in moving for broker in row.adding})]
         )
-        said = f"{_count(moving)} being reassigned" + (f" to {to}" if to else "")
+        said = f"{counted(moving)} being reassigned" + (f" to {to}" if to else "")
         return ClusterFinding("reassignments", ok(said), facts)
     if throttled:
         said = f"nothing is being reassigned, but replication is still throttled for {some(throttled)}"
@@ -151,7 +145,8 @@ def _reassignments(
     return ClusterFinding("reassignments", ok("nothing is being reassigned"), facts)
 
 
-def _count(rows: Sequence[Partition]) -> str:
+def counted(rows: Sequence[Partition]) -> str:
+    """7 partitions of 2 topics"""
     topics = len({row.topic for row in rows})
     return f"{len(rows)} partition{'s' * (len(rows) > 1)} of {topics} topic{'s' * (topics > 1)}"
 

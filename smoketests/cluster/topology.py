@@ -22,7 +22,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from agent.status import combine, ok, warning
-from smoketests.cluster.view import CannotTell, ClusterFinding, ClusterView, NotAsked, some
+from smoketests.cluster.view import ClusterFinding, ClusterView, partitions_of, some
 from smoketests.readers.kafka_facts import Partition
 
 LIMITS = {
@@ -52,17 +52,12 @@ class Overlap(NamedTuple):
 
 
 def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFinding]:
-    if view.kafka is None:
-        if "kafka" in view.problems:
-            raise CannotTell(view.problems["kafka"])
-        raise NotAsked("the inventory names no Kafka servers of this cluster")
-    if view.kafka.partitions is None:
-        raise CannotTell("; ".join(view.kafka.untold) or "Kafka did not tell its partitions")
-    placed = placement(view.kafka.partitions, bool(limits["by_replicas"]))
+    partitions = partitions_of(view)
+    placed = placement(partitions, bool(limits["by_replicas"]))
     found = groups(placed)
     return [
         _groups(found, placed),
-        _overlaps(found, shares(placed, weights(view.kafka.partitions), bool(limits["spread_by_broker"])), limits),
+        _overlaps(found, shares(placed, weights(partitions), bool(limits["spread_by_broker"])), limits),
         _uneven(found, placed, limits),
     ]
 

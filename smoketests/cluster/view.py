@@ -17,7 +17,7 @@ from inventory.model import Cluster, Host
 
 if TYPE_CHECKING:
     from smoketests.fanout import HostReport
-    from smoketests.readers.kafka import KafkaFacts
+    from smoketests.readers.kafka_facts import KafkaFacts, Partition
     from smoketests.readers.zookeeper import ZooKeeperFacts
 
 NO_ITEM = "-"
@@ -77,6 +77,23 @@ class NotAsked(Exception):
 
 class CannotTell(Exception):
     """The question could not be answered; the reason is the finding's sentence and its status `unknown`."""
+
+
+def kafka_of(view: ClusterView) -> KafkaFacts:
+    """What the cluster's Kafka said; CannotTell or NotAsked where it said nothing."""
+    if view.kafka is not None:
+        return view.kafka
+    if "kafka" in view.problems:
+        raise CannotTell(view.problems["kafka"])
+    raise NotAsked("the inventory names no Kafka servers of this cluster")
+
+
+def partitions_of(view: ClusterView) -> Sequence[Partition]:
+    """The partitions that the cluster's Kafka told; CannotTell or NotAsked as `kafka_of`."""
+    kafka = kafka_of(view)
+    if kafka.partitions is None:
+        raise CannotTell("; ".join(kafka.untold) or "Kafka did not tell its partitions")
+    return kafka.partitions
 
 
 Facts = TypeVar("Facts")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from smoketests.cluster.partitions import counted
 from smoketests.cluster.view import NotAsked, some
 from smoketests.gate.situation import Situation
 
@@ -26,9 +27,7 @@ def held(situation: Situation) -> list[Partition]:
 
 def listed(rows: Sequence[Partition], limits: Mapping[str, Any]) -> str:
     """7 partitions of 2 topics (a-0, a-1, b-3 and 4 more)"""
-    topics = len({row.topic for row in rows})
-    count = f"{len(rows)} partition{'s' * (len(rows) > 1)} of {topics} topic{'s' * (topics > 1)}"
-    return f"{count} ({some([row.name[:80] for row in rows], limits['named'])})"
+    return f"{counted(rows)} ({some([row.name[:80] for row in rows], limits['named'])})"
 
 
 def brokers(situation: Situation, ids: Collection[int]) -> str:

@@ -34,7 +34,7 @@ class Rule(Protocol):
     """A module of this folder. Its docstring begins with its question and says when it is failed, warned and so on.
 
     PURPOSES: what it is asked for. WHEN: before, after, or both. CHECKS: host checks whose findings it reads.
-    ACCEPTABLE: why its answer cannot be accepted, empty if it can.
+    FINAL: why its answer cannot be accepted, empty if it can.
     """
 
     LIMITS: Mapping[str, Any]
