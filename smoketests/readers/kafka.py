@@ -82,15 +82,15 @@ def _admin(servers: Sequence[str], settings: Mapping[str, Any]) -> Any:
 
 def _facts(admin: Any) -> KafkaFacts:
     """What the brokers know themselves comes first: behind a question that only the controllers can answer, and do
-    not, a broker answers nothing else on that connection.
+    not, a broker answers nothing else on that connection. Who lives is asked before the partitions: an answer that came
+    late must not stand beside partitions of a time when a broker that is gone was in sync.
     """
     questions = Questions(QUESTIONS_S)
-    cluster_said = questions.begin("brokers", admin.describe_cluster)
-    topics_said = questions.begin("topics", admin.describe_topics)
-    cluster = cluster_said()
+    cluster = questions.begin("brokers", admin.describe_cluster)()
     if cluster is None:
         raise CannotRead(questions.untold[0])
     brokers = tuple(sorted(map(_broker, cluster["brokers"])))
+    topics_said = questions.begin("topics", admin.describe_topics)
     told = questions.begin_each("log dirs", _alive(brokers), lambda broker: kafka_brokers.ask(admin, broker))()
     topics = _all_topics(admin, questions, topics_said(), told)
     settings_said = questions.begin("topic settings", lambda: kafka_topics.settings(admin, topics or ()))

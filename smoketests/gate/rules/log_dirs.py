@@ -5,7 +5,8 @@ dirs is the sign that it lives.
 
 Failed: a log dir has an error, on a broker that stays; afterwards, on any.
 
-Cannot tell: a broker of the cluster's metadata did not tell its log dirs.
+Cannot tell: a broker did not tell its log dirs that lives by any of the witnesses, which are asked one after the other
+while it may be dying: Kafka's metadata, ZooKeeper, the ISR.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ FINAL = ""
 
 
 def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
-    said = situation.kafka
-    alive = {row.id for row in said.brokers if not row.fenced}
+    said, zookeeper = situation.kafka, situation.view.zookeeper
+    named = {row.id for row in said.brokers if not row.fenced}
+    registered = {row.id for row in (zookeeper.brokers if zookeeper else None) or ()}
+    alive = named | registered | {broker for row in said.partitions or () for broker in row.isr}
     asked = alive if situation.after else alive - situation.leaving_ids
     told = [row for row in said.log_dirs or () if row.broker in asked]
     failed = [f"{row.path} of {situation.broker(row.broker)} ({row.error})" for row in told if row.error]
@@ -38,7 +41,9 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     if failed:
         verdicts.append(critical(f"given up by its broker: {some(failed, limits['named'])}"))
     if silent:
-        why = "; ".join(why for why in said.untold if why.startswith("log dirs")) or "Kafka did not say why"
+        whys = [why for why in said.untold if why.startswith("log dirs")]
+        whys += ["Kafka's metadata does not name it any more"] if silent - named else []
+        why = "; ".join(whys) or "Kafka did not say why"
         verdicts.append(unknown(f"{wording.brokers(situation, silent)} did not tell its log dirs: {why}"))
     healthy = f"{len(told)} log dirs of {len(asked)} brokers have no error"
     return ruled(verdicts, healthy, failed=failed[:100], silent=sorted(silent))
