@@ -209,6 +209,10 @@ class Host:
         """Seconds since the epoch, UTC."""
         raise NotImplementedError
 
+    def hours_since(self, at: float) -> float:
+        """From that moment (epoch) to now, rounded to a third of a second."""
+        return round((self.now() - at) / 3600, 4)
+
     def uptime_s(self) -> float:
         raise NotImplementedError
 

@@ -149,7 +149,7 @@ def look(host: Host, item: str) -> Facts:
         tuple(chain.times for chain in chains),
         tuple(incident_history.clock(chain.first_at, now) for chain in chains),
         tuple(incident_history.clock(chain.last_at, now) for chain in chains),
-        tuple(round((now - chain.last_at) / 3600, 2) for chain in chains),
+        tuple(host.hours_since(chain.last_at) for chain in chains),
         tuple(chain.text for chain in chains),
         news.lost,
         incident_history.clock(oldest, now),

@@ -194,7 +194,7 @@ def _note_growth(host: Host, item: str, dimm: edac.Dimm, news: kernel_log.News) 
 
 
 def _hours_ago(host: Host, seen: Sequence[Incident]) -> Optional[float]:
-    return round((host.now() - seen[-1].at) / 3600, 2) if seen else None
+    return host.hours_since(seen[-1].at) if seen else None
 
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:

@@ -127,7 +127,7 @@ def _note_counters(host: Host, item: str, counted: Counted, told: Sequence[Incid
 def _told(host: Host, chain: Optional[incident_history.Chain]) -> Tuple[Optional[float], str, str]:
     if chain is None:
         return None, "", ""
-    return round((host.now() - chain.last_at) / 3600, 2), incident_history.when(chain, host.now()), chain.text
+    return host.hours_since(chain.last_at), incident_history.when(chain, host.now()), chain.text
 
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:

@@ -62,7 +62,7 @@ def look(host: Host, item: str) -> Facts:
     incidents = host.state.incidents(SUBJECT, item)
     return Facts(
         item=item,
-        hours_ago=tuple(round((host.now() - incident.at) / 3600, 2) for incident in incidents),
+        hours_ago=tuple(host.hours_since(incident.at) for incident in incidents),
         at=tuple(moment(incident.at) for incident in incidents),
         of_server=tuple(incident.kind == "server" for incident in incidents),
         what=tuple(incident.text for incident in incidents),

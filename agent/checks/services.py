@@ -90,7 +90,7 @@ def look(host: Host, item: str) -> Facts:
         unit_holds_process=bool(own_unit),
         ports=ports,
         closed_ports=tuple(port for port in ports if port not in listening),
-        restarted_hours_ago=tuple(round((host.now() - restart.at) / 3600, 2) for restart in restarts),
+        restarted_hours_ago=tuple(host.hours_since(restart.at) for restart in restarts),
         restarted_times=tuple(restart.times for restart in restarts),
     )
 

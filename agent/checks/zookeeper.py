@@ -149,7 +149,7 @@ def _recent(
             number = value if kind == "slow" else grown.change
             host.state.add_incidents("zookeeper", server.name, [Incident(kind, host.now(), number)])
     incidents = host.state.incidents("zookeeper", server.name)
-    return tuple((one.kind, round((host.now() - one.at) / 3600, 2), one.times) for one in incidents)
+    return tuple((one.kind, host.hours_since(one.at), one.times) for one in incidents)
 
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:

@@ -51,18 +51,14 @@ def note(host: Host, item: str, port: network.Port) -> History:
     return History(
         was_up=bool(before["up"]),
         slower_from=best if slower else 0,
-        slower_hours=_hours_since(host, since) if slower else 0.0,
+        slower_hours=host.hours_since(since) if slower else 0.0,
         flaps=flaps.times if flaps else 0,
-        flap_hours_ago=_hours_since(host, flaps.last_at) if flaps else 0.0,
+        flap_hours_ago=host.hours_since(flaps.last_at) if flaps else 0.0,
         flap_when=incident_history.when(flaps, host.now()) if flaps else "",
         cable_errors=cable.times if cable else 0,
-        cable_hours_ago=_hours_since(host, cable.last_at) if cable else 0.0,
+        cable_hours_ago=host.hours_since(cable.last_at) if cable else 0.0,
         cable_text=cable.text if cable else "",
     )
-
-
-def _hours_since(host: Host, at: float) -> float:
-    return round((host.now() - at) / 3600, 2)
 
 
 def _note_flaps(host: Host, item: str) -> None:

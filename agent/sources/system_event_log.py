@@ -42,7 +42,7 @@ def recent(host: Host, subject: str, item: str) -> Recent:
         read = False
     last = {incident.kind: incident.at for incident in host.state.incidents(subject, item)}
     newest = sorted(last, key=lambda kind: last[kind], reverse=True)
-    ago = tuple(round(max(host.now() - last[kind], 0.0) / 3600, 2) for kind in newest)
+    ago = tuple(max(host.hours_since(last[kind]), 0.0) for kind in newest)
     return Recent(tuple(newest), tuple(_clock(last[kind], host.now()) for kind in newest), ago, read)
 
 

@@ -16,6 +16,7 @@ from agent.sources.zookeeper_servers import Server, number
 # What zoo.cfg must say so that the agent may ask.
 WHITELIST = "4lw.commands.whitelist=srvr,mntr,cons,conf,isro,ruok"
 WORD_DEADLINE_S = 4.0
+TRIES = 3
 
 # What became of a question.
 ANSWERED, EMPTY, NOT_ALLOWED, NOT_SERVING, TLS = "answered", "empty", "not allowed", "not serving", "tls"
@@ -57,10 +58,25 @@ def ask_all(host: Host, server: Server) -> Dict[str, Tuple[str, str]]:
     """One word after the other, and no more once one says that the server has nothing to say."""
     answers: Dict[str, Tuple[str, str]] = {}
     for word in ("srvr", "mntr", "cons", "conf"):
-        answers[word] = ask(host, server, word)
+        answers[word] = _ask_again(host, server, word, answers) if answers else ask(host, server, word)
         if answers[word][0] not in (ANSWERED, NOT_ALLOWED):
             break
     return answers
+
+
+def _ask_again(host: Host, server: Server, word: str, before: Mapping[str, Tuple[str, str]]) -> Tuple[str, str]:
+    """The longest of up to three answers: a busy server may close before it has sent all of one, or any of it."""
+    srvr = FIELD.findall(before["srvr"][1])
+    connections = number(dict(srvr).get("Connections")) or 0
+    best = (EMPTY, "")
+    for _ in range(TRIES):
+        state, text = ask(host, server, word)
+        if len(text) > len(best[1]):
+            best = (state, text)
+        is_short = word == "cons" and 10 * len(CONNECTION.findall(text)) < 9 * connections
+        if state == NOT_ALLOWED or (text and not is_short):
+            break
+    return best
 
 
 def classify(text: str) -> str:

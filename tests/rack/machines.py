@@ -76,7 +76,7 @@ MACHINES = (
         ("virtio-net-pci,speed=10000,duplex=full", "virtio-net-pci,speed=10000,duplex=full"), bmc="lan", bond=True,
     ),
     Machine("zk-1", "10.77.0.3", ("zookeeper",), "", 2181, (Disk("z1ssd1", "ssd", 256, "ext4", "/var/lib/zookeeper"),),
-            ("e1000e",)),
+            ("e1000",)),
 )  # fmt: skip
 
 

@@ -19,12 +19,18 @@ from tests.real import bmc
 
 SOCKETS: dict[str, list[socket.socket]] = {}
 SPARE = "RKSPARE"
-# ZooKeeper's ConnectRequest (protocol 0, a session of 40 s, no password) and its ping, each with its length before it
+# ZooKeeper's ConnectRequest (protocol 0, a session of 40 s, no password), its ping and its end, each with its length
+# before it; a session that is not ended expires, and the agent says so
 HELLO = struct.pack(">iiqiqi16s?", 45, 0, 0, 40_000, 0, 16, bytes(16), False)
 PING = struct.pack(">iii", 8, -2, 11)
-KILL_AGENT = """cd /var/lib/fleet-smoke/agent-*/all
-PYTHONPATH=$PWD:$(dirname $PWD)/x86_64 timeout -s KILL 5 python3 -m agent > /run/half-report || true
-grep -q agent_version /run/half-report && ! grep -q '"check": "agent"' /run/half-report"""
+BYE = struct.pack(">iii", 8, 1, -11)
+SLOW: dict[str, threading.Event] = {}
+STOPPED_S, RUNNING_S = 1.5, 0.2
+KILL_AGENT = """cd $(ls -dt /var/lib/fleet-smoke/agent-*/all | head -n 1)
+PYTHONPATH=$PWD:$(dirname $PWD)/x86_64 python3 -m agent > /run/half-report & agent=$!
+until [ $(wc -l < /run/half-report) -gt 2 ]; do sleep 0.05; done
+kill -KILL $agent; wait $agent || true
+grep -q '"kind":"header"' /run/half-report && ! grep -q '"check":"agent"' /run/half-report"""
 
 
 def do(host: Host, steps: Sequence[Step]) -> None:
@@ -44,14 +50,28 @@ def _nvme(host: Host, bits: int) -> None:
 
 
 def _bmc(host: Host, words: str) -> None:
-    """`only_bit PS1 FAILURE`, `set_bit PS1 PRESENT 0`, `freeze`, `thaw`, or a line for its console."""
+    """`only_bit PS1 FAILURE`, `set_bit PS1 PRESENT 0`, `freeze`, `thaw`, `slow`, `quick`, or a line for its console."""
     name, *rest = words.split()
-    if name in ("freeze", "thaw"):
+    if name == "slow":
+        SLOW[host.name] = threading.Event()
+        threading.Thread(target=_slow, args=(host, SLOW[host.name]), daemon=True).start()
+    elif name == "quick":
+        SLOW.pop(host.name).set()
+    elif name in ("freeze", "thaw"):
         getattr(host.bmc, name)()
     elif name in ("only_bit", "set_bit", "set_value"):
         getattr(host.bmc, name)(*(int(getattr(bmc, word, word)) for word in rest))
     else:
         host.bmc.command(words)
+
+
+def _slow(host: Host, ended: threading.Event) -> None:
+    """It works a fifth of a second at a time, with more than a second between."""
+    while not ended.is_set():
+        host.bmc.freeze()
+        ended.wait(STOPPED_S)
+        host.bmc.thaw()
+        ended.wait(RUNNING_S)
 
 
 def _link(host: Host, words: str) -> None:
@@ -104,8 +124,13 @@ def _keep_alive(name: str) -> None:
 
 
 def _disconnect(host: Host, _nothing: Any) -> None:
-    for held in SOCKETS.pop(host.name, []):
-        held.close()
+    held = SOCKETS.pop(host.name, [])
+    for one in held:
+        with contextlib.suppress(OSError):  # as in _keep_alive
+            one.sendall(BYE)
+    time.sleep(1)
+    for one in held:
+        one.close()
 
 
 def _frames(host: Host, count: int) -> None:

@@ -66,6 +66,34 @@ def test_silence_after_the_first_word_is_silence_too() -> None:
     assert only(machine(cons="")).status == "critical"
 
 
+class OneAfterTheOther:
+    """What the hand-made machine says at each time it is asked; the last of it from then on."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = list(texts)
+
+    def __str__(self) -> str:
+        return self.texts.pop(0) if len(self.texts) > 1 else self.texts[0]
+
+
+FULL = "".join(f" /10.0.0.7:{port}[1](queued=0,recved=1,sent=1)\n" for port in range(40000, 40060))
+
+
+@pytest.mark.parametrize("cut", ["", FULL[:300], FULL[: len(FULL) // 2]])
+def test_an_answer_that_was_closed_before_its_end_is_asked_for_again(cut: str) -> None:
+    srvr = SRVR.replace("Connections: 3", "Connections: 61")
+
+    finding = only(machine(srvr=srvr, cons=OneAfterTheOther(cut, cut, FULL)))
+
+    assert finding.status == "critical" and "60 of 60 connections from 10.0.0.7" in finding.verdict.reason
+
+
+def test_an_answer_that_is_lost_once_is_no_silence() -> None:
+    lost: dict[str, Any] = {word: OneAfterTheOther("", text) for word, text in WORDS.items() if word != "srvr"}
+
+    assert only(machine(**lost)).status == "ok"
+
+
 def test_refused_is_critical_here_and_a_warning_from_afar() -> None:
     here = only(machine(srvr=Refused("127.0.0.1:2181: connection refused")))
     host = machine("broker", broker="zookeeper.connect=zk1:2181/kafka\n")
