@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
+from agent.formats.text import printable
 from playbooks import show
 from playbooks.loader import VARIABLE, NoSuchPlaybook, PlaybookError, files, folders, load, named
 from smoketests.ssh_options import SSH
@@ -181,7 +182,8 @@ def usable(ask: Callable[..., Result], *arguments: Any) -> Result:
 
 def say(words: str) -> None:
     """Beside what is printed."""
-    click.echo(f"smoke: {words}", err=True)
+    lines = [printable(line) for line in words.splitlines()]
+    click.echo("smoke: " + "\n".join(lines), err=True)
 
 
 def fail(words: str) -> NoReturn:

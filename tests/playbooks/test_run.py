@@ -356,6 +356,8 @@ def test_a_playbook_that_was_changed_since_the_plan_is_refused(desk: Desk) -> No
     ("words", "said"),
     [
         (("run", "none"), "there is no playbook named 'none'"),
+        (("run", "book", "--choose", "\x1b[2J"), "--choose is like new=SERIAL"),
+        (("show", "no\x1b[31mne"), "there is no playbook named 'no"),
         (("run", "book", "--host", "kafka-a01"), "without an inventory (-i) this machine is meant"),
         (("run", "book", "-i", "none.yaml"), "--host names the host"),
         (("run", "book", "-i", "none.yaml", "--host", "a"), "none.yaml: cannot be read"),
@@ -373,6 +375,7 @@ def test_wrong_words_are_explained_and_nothing_is_done(desk: Desk, words: tuple[
     answer = desk.smoke(*words, answers="yyy")
 
     assert answer.returncode == 3 and said in answer.stderr, answer.stderr
+    assert "\x1b" not in answer.stderr, "a terminal does not obey what was typed"
     assert desk.file("one") == ""
 
 

@@ -92,14 +92,14 @@ def _table(rack: Rack, given: argparse.Namespace) -> int:
     hosts = given.host or list(rack.hosts)
     rows = [faults.named(name) for name in given.faults] or faults.chosen(faults.load(), given.short, hosts)
     rack.quick = given.quick
-    alarms, late = course.healthy(rack, given.healthy)
+    healthy = course.healthy(rack, given.healthy) if given.healthy else course.Healthy()
     done = course.run_all(rack, rows, print)
-    text = results.render(course.kept(rack) if given.all else done, given.healthy, alarms, late)
+    text = results.render(course.kept(rack), course.kept_healthy(rack)) if given.all else results.render(done, healthy)
     if given.write:
         results.write(given.write, text)
     else:
         print(text)
-    return 0 if all(one.is_good for one in done) and not alarms else 2
+    return 0 if all(one.is_good for one in done) and not healthy.alarms else 2
 
 
 def _record(rack: Rack, given: argparse.Namespace) -> int:

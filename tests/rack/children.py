@@ -36,6 +36,8 @@ class Children:
             process = subprocess.Popen(whole, cwd=cwd, stdin=handle, stdout=log, stderr=log, start_new_session=True,
                                        env={**os.environ, **environment}, restore_signals=False)  # fmt: skip
         os.close(handle)
+        if self._tied:
+            _until_tied(process, argv)
         started = psutil.Process(process.pid).create_time()
         (self._folder / f"{name}.pid").write_text(f"{process.pid} {started}")
         return process.pid
@@ -76,6 +78,16 @@ class Children:
         except (OSError, ValueError, psutil.NoSuchProcess):
             return None
         return process if same else None
+
+
+def _until_tied(process: subprocess.Popen[bytes], argv: Sequence[str]) -> None:
+    """Until setpriv has become the program: if we end before that, nothing ties it to us."""
+    wanted = [os.fsencode(word) for word in argv]
+    until = time.monotonic() + END_S
+    while process.poll() is None and time.monotonic() < until:
+        if pathlib.Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")[:-1] == wanted:
+            return
+        time.sleep(0.005)
 
 
 def _wait(process: psutil.Process) -> None:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -30,8 +30,9 @@ CLEARED = tuple(name for name in engine.names() if "clear_after_hours" in engine
 MARGIN_S = 2.0
 # Hosts run side by side: what a neighbour's fault does to them is not counted, where their own fault does not name it.
 NEIGHBOURS = {("zookeeper", "zk-1:2181"), ("peer_ports", "peers")}
+CAUSE = "shared_fate"
 REPEATS = 3
-KEPT = "courses.jsonl"
+KEPT, HEALTHY = "courses.jsonl", "healthy.json"
 # host -> how long its last run took
 RUN_S: dict[str, float] = {}
 # gave no answer in 12 s (process 594 was still running: the processors are busy)   no answer in 12 s
@@ -45,7 +46,7 @@ class Course:
     """What came of a fault. seen_in, healed_in: runs, 0 if never. together: with how many it was done.
 
     late: runs that were repeated, for a deadline was missed in them that has nothing to do with the fault.
-    other: alarms that nobody expected.
+    other: alarms that nobody expected. before: what did not go well in the first of two tries, if this is the second.
     """
 
     fault: Fault
@@ -57,6 +58,7 @@ class Course:
     said: str = ""
     other: list[str] = field(default_factory=list)
     problem: str = ""
+    before: str = ""
 
     @property
     def is_good(self) -> bool:
@@ -137,6 +139,8 @@ def _see(rack: Rack, courses: Sequence[Course]) -> None:
     since = time.time()
     for course in courses:
         expected |= {**_named(course.fault.may, names), **_named(course.fault.see, names)}
+        # what several checks see of it is told as one cause, which is as it should be
+        expected |= {(CAUSE, item): "warning|critical" for _check, item in expected}
         merge(changes, copy.deepcopy(dict(course.fault.inventory)))
         steps.do(rack[host], course.fault.inject)
     found: Troubles = {}
@@ -211,8 +215,16 @@ def _words(subject: Subject, told: tuple[str, str]) -> str:
     return f"{told[0]} {subject[0]} {subject[1]}: {told[1]}"
 
 
-def healthy(rack: Rack, runs: int) -> tuple[list[str], int]:
-    """So many runs of the whole rack: what they said though all is well, and how many were repeated for being late."""
+class Healthy(NamedTuple):
+    """Runs of the whole rack before any fault: what they said though all is well; late: repeated, as in a Course."""
+
+    runs: int = 0
+    alarms: Sequence[str] = ()
+    late: int = 0
+
+
+def healthy(rack: Rack, runs: int) -> Healthy:
+    """Ask all hosts so many times, and note for `kept_healthy` what came."""
     alarms, late = [], 0
     for number in range(1, runs + 1):
         rows: list[Mapping[str, Any]] = []
@@ -224,7 +236,15 @@ def healthy(rack: Rack, runs: int) -> tuple[list[str], int]:
             late += 1
         alarms += [f"run {number}: {row['host']} {row['status']} {row['check']} {row['item']}: {row['reason']}"
                    for row in rows]  # fmt: skip
-    return alarms, late
+    all_runs = Healthy(runs, alarms, late)
+    (rack.folder / HEALTHY).write_text(json.dumps(all_runs))
+    return all_runs
+
+
+def kept_healthy(rack: Rack) -> Healthy:
+    """The last such runs since the rack is up."""
+    file = rack.folder / HEALTHY
+    return Healthy(*json.loads(file.read_text())) if file.exists() else Healthy()
 
 
 def run_all(rack: Rack, faults: Sequence[Fault], say: Callable[[str], None]) -> list[Course]:
@@ -264,24 +284,28 @@ def kept(rack: Rack) -> list[Course]:
 
 def _told(courses: Sequence[Course], say: Callable[[str], None]) -> list[Course]:
     for course in courses:
-        why = "" if course.is_good else f": {'; '.join([course.said, *course.other, course.problem])}"
-        say(f"{'ok ' if course.is_good else 'BAD'} {course.fault.host} {course.fault.name} {course.seconds:.0f} s{why}")
+        how = "ok " if course.is_good else "BAD"
+        say(f"{how} {course.fault.host} {course.fault.name} {course.seconds:.0f} s{_why(course)}")
     return list(courses)
 
 
+def _why(course: Course) -> str:
+    """What did not go well; empty if all did."""
+    return "" if course.is_good else f": {'; '.join([course.said, *course.other, course.problem])}"
+
+
 def _of_group(rack: Rack, group: Sequence[Fault], say: Callable[[str], None]) -> list[Course]:
-    """Together; then once more alone those that were not seen, or all of them where somebody else alarmed."""
+    """Together; then once more alone those that did not go well, or all of them where somebody else alarmed."""
     courses = _told(run(rack, group), say)
     bad = [course for course in courses if not course.is_good]
-    if len(group) == 1 or not bad:
-        return courses
     _refresh(rack, group[0].host, courses)
-    again: list[Course] = []
+    again: dict[str, Course] = {}
     for course in courses if any(course.other for course in bad) else bad:
-        again += _told(run(rack, [course.fault]), say)
-        _refresh(rack, course.fault.host, again[-1:])
-    done = {course.fault.name for course in again}
-    return [course for course in courses if course.fault.name not in done] + again
+        (second,) = _told(run(rack, [course.fault]), say)
+        second.before = _why(course)
+        _refresh(rack, course.fault.host, [second])
+        again[course.fault.name] = second
+    return [again.get(course.fault.name, course) for course in courses]
 
 
 def _refresh(rack: Rack, name: str, courses: Sequence[Course]) -> None:

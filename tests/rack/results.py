@@ -8,14 +8,14 @@ import platform
 import time
 from collections.abc import Sequence
 
-from tests.rack.course import Course
+from tests.rack.course import Course, Healthy
 
 RESULTS = pathlib.Path(__file__).parent / "RESULTS.md"
 WIDEST = 160
 
 
-def render(done: Sequence[Course], healthy_runs: int, alarms: Sequence[str], late: int) -> str:
-    """The whole file. healthy_runs: of every host, before the first fault; alarms: what they said; late: repeated."""
+def render(done: Sequence[Course], healthy: Healthy) -> str:
+    """The whole file."""
     good = sum(one.is_good for one in done)
     hosts = len({one.fault.host for one in done})
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
@@ -26,20 +26,25 @@ def render(done: Sequence[Course], healthy_runs: int, alarms: Sequence[str], lat
         f"processors, {hosts} hosts by software emulation. Seconds are those of this machine.",
         "",
         f"* {good} of {len(done)} faults were seen as the table says, gave no other alarm and were silent once healed.",
-        f"* {len(alarms)} false alarms in {healthy_runs} runs of `smoke all` on the healthy hosts.",
-        f"* {late + sum(one.late for one in done)} runs were repeated, for an emulated host missed a deadline in them, "
-        "being short of processor time.",
+        f"* {len(healthy.alarms)} false alarms in {healthy.runs} runs of `smoke all` on the healthy hosts.",
+        f"* {healthy.late + sum(one.late for one in done)} runs were repeated, for an emulated host missed a deadline in "
+        "them, being short of processor time.",
+        f"* {sum(bool(one.before) for one in done)} faults were tried a second time, alone, for the first did not go "
+        "well; why is told below.",
         "",
-        "Faults that do not touch each other are done together, and once more alone where that did not go well.",
+        "Faults that do not touch each other are done together.",
         "",
         "| fault | host | expected | seen in run | seconds | silent again in run | together with | note |",
         "|---|---|---|---|---|---|---|---|",
         *(_row(one) for one in done),
     ]
     bad = [one for one in done if not one.is_good]
-    lines += ["", "## Not as the table says", ""] if bad or alarms else []
+    lines += ["", "## Not as the table says", ""] if bad or healthy.alarms else []
     lines += [f"* {one.fault.name}: {_cell(why)}" for one in bad for why in _whys(one)]
-    lines += [f"* a healthy host: {_cell(alarm)}" for alarm in alarms]
+    lines += [f"* a healthy host: {_cell(alarm)}" for alarm in healthy.alarms]
+    second = [one for one in done if one.before]
+    lines += ["", "## Tried a second time", ""] if second else []
+    lines += [f"* {one.fault.name}, the first time{_cell(one.before)}" for one in second]
     lines += ["", "## What was said", ""] + [
         f"* **{one.fault.name}**: {_cell(one.said) or 'nothing, as it should be'}" for one in done
     ]

@@ -36,9 +36,7 @@ def short(booted: Rack) -> Mapping[str, Course]:
 @pytest.mark.rack_short
 @pytest.mark.timeout(HOUR_S)
 def test_a_healthy_rack_is_silent(booted: Rack) -> None:
-    alarms, _late = course.healthy(booted, SHORT_RUNS)
-
-    assert alarms == []
+    assert course.healthy(booted, SHORT_RUNS).alarms == []
 
 
 @pytest.mark.slow
@@ -56,9 +54,9 @@ def test_a_fault_is_seen_and_healed_and_nothing_else_alarms(name: str, short: Ma
 @pytest.mark.timeout(4 * HOUR_S)
 def test_the_whole_table(booted: Rack) -> None:
     """Writes RESULTS.md, whatever comes of it."""
-    alarms, late = course.healthy(booted, RUNS)
+    healthy = course.healthy(booted, RUNS)
     done = course.run_all(booted, TABLE, print)
-    results.write(str(results.RESULTS), results.render(done, RUNS, alarms, late))
+    results.write(str(results.RESULTS), results.render(done, healthy))
 
-    assert not alarms
+    assert not healthy.alarms
     assert [one.fault.name for one in done if not one.is_good] == []

@@ -16,7 +16,7 @@ from agent import engine
 from inventory import loader
 from smoketests import cluster
 from tests.rack import children, cpio, faults, inventory, machines, results, steps
-from tests.rack.course import Course
+from tests.rack.course import Course, Healthy
 from tests.real.sshd import make_key
 
 TABLE = faults.load()
@@ -112,7 +112,7 @@ def test_results_tell_what_was_not_as_the_table_says() -> None:
     good = Course(TABLE[0], seen_in=1, healed_in=1, seconds=12.0, said="smart X: critical: failed")
     bad = Course(TABLE[1], healed_in=2, other=["warning clock clock: off"], problem="")
 
-    text = results.render([good, bad], 20, ["run 3: zk-1 warning cpu load: much"], 2)
+    text = results.render([good, bad], Healthy(20, ["run 3: zk-1 warning cpu load: much"], 2))
 
     assert "1 of 2 faults" in text and "1 false alarms in 20 runs" in text
     assert f"* {TABLE[1].name}: not seen" in text and "also said: warning clock clock: off" in text
