@@ -18,6 +18,8 @@ def render(done: Sequence[Course], healthy: Healthy) -> str:
     """The whole file."""
     good = sum(one.is_good for one in done)
     hosts = len({one.fault.host for one in done})
+    late = healthy.late + sum(one.late for one in done)
+    second = [one for one in done if one.before]
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     lines = [
         "# What the rack saw",
@@ -27,10 +29,8 @@ def render(done: Sequence[Course], healthy: Healthy) -> str:
         "",
         f"* {good} of {len(done)} faults were seen as the table says, gave no other alarm and were silent once healed.",
         f"* {len(healthy.alarms)} false alarms in {healthy.runs} runs of `smoke all` on the healthy hosts.",
-        f"* {healthy.late + sum(one.late for one in done)} runs were repeated, for an emulated host missed a deadline in "
-        "them, being short of processor time.",
-        f"* {sum(bool(one.before) for one in done)} faults were tried a second time, alone, for the first did not go "
-        "well; why is told below.",
+        f"* {late} runs were repeated, for an emulated host missed a deadline in them, being short of processor time.",
+        f"* {len(second)} faults were tried a second time, alone, for the first did not go well; why is told below.",
         "",
         "Faults that do not touch each other are done together.",
         "",
@@ -42,7 +42,6 @@ def render(done: Sequence[Course], healthy: Healthy) -> str:
     lines += ["", "## Not as the table says", ""] if bad or healthy.alarms else []
     lines += [f"* {one.fault.name}: {_cell(why)}" for one in bad for why in _whys(one)]
     lines += [f"* a healthy host: {_cell(alarm)}" for alarm in healthy.alarms]
-    second = [one for one in done if one.before]
     lines += ["", "## Tried a second time", ""] if second else []
     lines += [f"* {one.fault.name}, the first time{_cell(one.before)}" for one in second]
     lines += ["", "## What was said", ""] + [
