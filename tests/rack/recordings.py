@@ -9,8 +9,9 @@ import subprocess
 from inventory import loader
 from tests.rack.host import Host, RackError
 
-FOLDER, EXPECTED = "/run/recording", "/run/recording.json"
-AGENT = """rm -rf /run/recording; cd /var/lib/fleet-smoke/agent-*/all
+FOLDER, EXPECTED, PASSWORD = "/run/recording", "/run/recording.json", "/run/bmc-password"
+AGENT = """rm -rf /run/recording; cd $(ls -dt /var/lib/fleet-smoke/agent-*/all | head -n 1)
+export IPMI_PASSWORD; IPMI_PASSWORD=$(cat /run/bmc-password)
 PYTHONPATH=$PWD:$(dirname $PWD)/x86_64 python3 -m agent --expected /run/recording.json --record /run/recording \
   --deadline 240 > /run/recording.jsonl || [ $? -le 3 ]"""
 
@@ -21,7 +22,9 @@ def record(host: Host, inventory: pathlib.Path, into: pathlib.Path) -> list[str]
     Needs an agent there: ask the host once by `smoke all` before. RackError.
     """
     host.write(EXPECTED, json.dumps(loader.load([str(inventory)]).host(host.name).expected()))
+    host.write(PASSWORD, (inventory.parent / "bmc-password").read_text())
     host.sh(AGENT)
+    host.run("rm", PASSWORD)
     packed = subprocess.run([*host.ssh, f"tar -C {FOLDER} -cf - ."], capture_output=True, check=False)
     if packed.returncode:
         raise RackError(f"{host.name}: {packed.stderr.decode(errors='replace')[-300:]}")
