@@ -30,6 +30,8 @@ FOLDER = "playbooks"
 ENDING = ".plan.json"
 MOST_FINDINGS = 8
 ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{4}")
+# the part of an id that tells its second
+SECONDS = len("20261121-210733")
 
 
 class CannotPlan(Exception):
@@ -220,9 +222,12 @@ def load(plan_id: str, store: str) -> Plan:
 def newest(playbook: str, host: str, choice: Choice, store: str) -> Plan | None:
     """The last plan of this playbook for this host and choice, if it is of the last day and was never run."""
     try:
-        names = sorted(os.listdir(folder(store)), reverse=True)
+        with os.scandir(folder(store)) as entries:
+            # an id counts in seconds, which a script or a quick hand may plan twice in
+            at = {entry.name: (entry.name[:SECONDS], entry.stat().st_mtime_ns) for entry in entries}
     except OSError:
         return None
+    names = sorted(at, key=lambda name: at[name], reverse=True)
     oldest = time.strftime("%Y%m%d-%H%M%S", time.gmtime(time.time() - COUNTS_S))
     ids = [name.removesuffix(ENDING) for name in names if name.endswith(ENDING) and name > oldest]
     for plan_id in ids:
