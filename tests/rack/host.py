@@ -23,7 +23,9 @@ from tests.real.bmc import RealBmc
 
 RUN_S = 240.0
 BOOT_S = 600.0
-FIXTURE_LINE = "/run/rack-up"
+# of a shell on a host that `smoke` has asked: `python3 -m agent` is then the agent that it left there last
+BESIDE_AGENT = """cd $(ls -dt /var/lib/fleet-smoke/agent-*/all | head -n 1)
+export PYTHONPATH=$PWD:$(dirname $PWD)/x86_64"""
 
 
 class RackError(Exception):

@@ -7,12 +7,12 @@ import pathlib
 import subprocess
 
 from inventory import loader
-from tests.rack.host import Host, RackError
+from tests.rack.host import BESIDE_AGENT, Host, RackError
 
-FOLDER, EXPECTED, PASSWORD = "/run/recording", "/run/recording.json", "/run/bmc-password"
-AGENT = """rm -rf /run/recording; cd $(ls -dt /var/lib/fleet-smoke/agent-*/all | head -n 1)
-export IPMI_PASSWORD; IPMI_PASSWORD=$(cat /run/bmc-password)
-PYTHONPATH=$PWD:$(dirname $PWD)/x86_64 python3 -m agent --expected /run/recording.json --record /run/recording \
+FOLDER, EXPECTED = "/run/recording", "/run/recording.json"
+RECORD = f"""rm -rf /run/recording; {BESIDE_AGENT}
+read -r IPMI_PASSWORD; export IPMI_PASSWORD
+python3 -m agent --expected /run/recording.json --record /run/recording \
   --deadline 240 > /run/recording.jsonl || [ $? -le 3 ]"""
 
 
@@ -22,9 +22,7 @@ def record(host: Host, inventory: pathlib.Path, into: pathlib.Path) -> list[str]
     Needs an agent there: ask the host once by `smoke all` before. RackError.
     """
     host.write(EXPECTED, json.dumps(loader.load([str(inventory)]).host(host.name).expected()))
-    host.write(PASSWORD, (inventory.parent / "bmc-password").read_text())
-    host.sh(AGENT)
-    host.run("rm", PASSWORD)
+    host.run("sh", "-euc", RECORD, text=(inventory.parent / "bmc-password").read_text().strip() + "\n")
     packed = subprocess.run([*host.ssh, f"tar -C {FOLDER} -cf - ."], capture_output=True, check=False)
     if packed.returncode:
         raise RackError(f"{host.name}: {packed.stderr.decode(errors='replace')[-300:]}")

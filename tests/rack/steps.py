@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.rack import qemu
 from tests.rack.faults import Step
-from tests.rack.host import Host, RackError
+from tests.rack.host import BESIDE_AGENT, Host, RackError
 from tests.rack.machines import mac
 from tests.real import bmc
 
@@ -26,8 +26,8 @@ PING = struct.pack(">iii", 8, -2, 11)
 BYE = struct.pack(">iii", 8, 1, -11)
 SLOW: dict[str, threading.Event] = {}
 STOPPED_S, RUNNING_S = 1.5, 0.2
-KILL_AGENT = """cd $(ls -dt /var/lib/fleet-smoke/agent-*/all | head -n 1)
-PYTHONPATH=$PWD:$(dirname $PWD)/x86_64 python3 -m agent > /run/half-report & agent=$!
+KILL_AGENT = f"""{BESIDE_AGENT}
+python3 -m agent > /run/half-report & agent=$!
 until [ $(wc -l < /run/half-report) -gt 2 ]; do sleep 0.05; done
 kill -KILL $agent; wait $agent || true
 grep -q '"kind":"header"' /run/half-report && ! grep -q '"check":"agent"' /run/half-report"""
