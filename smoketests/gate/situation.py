@@ -159,6 +159,11 @@ class Situation:
         """The brokers that ZooKeeper or Kafka's metadata name."""
         return {row.id: row for row in self._rows}.values()
 
+    @property
+    def living_ids(self) -> frozenset[int]:
+        """Of those, the ids of the brokers that are not fenced."""
+        return frozenset(row.id for row in self.registered if not row.fenced)
+
     @functools.cached_property
     def _rows(self) -> Sequence[Registered]:
         zookeeper = self.view.zookeeper

@@ -35,7 +35,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     partitions, leaving = situation.partitions, situation.leaving_ids
     now = Counter(row.leader for row in partitions if row.leader >= 0)
     then, homeless = landed(partitions, leaving)
-    staying = {row.id for row in situation.registered if not row.fenced} - leaving
+    staying = situation.living_ids - leaving
     table = {broker: (now[broker], then[broker]) for broker in sorted({*staying, *then})}
     gains = {broker: after - before for broker, (before, after) in table.items()}
     most = sorted(table, key=lambda broker: -gains[broker])[:NAMED]

@@ -29,10 +29,8 @@ FINAL = ""
 
 
 def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
-    said, zookeeper = situation.kafka, situation.view.zookeeper
-    named = {row.id for row in said.brokers if not row.fenced}
-    registered = {row.id for row in (zookeeper.brokers if zookeeper else None) or ()}
-    alive = named | registered | {broker for row in said.partitions or () for broker in row.isr}
+    said = situation.kafka
+    alive = situation.living_ids | {broker for row in said.partitions or () for broker in row.isr}
     asked = alive if situation.after else alive - situation.leaving_ids
     told = [row for row in said.log_dirs or () if row.broker in asked]
     failed = [f"{row.path} of {situation.broker(row.broker)} ({row.error})" for row in told if row.error]
@@ -42,7 +40,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
         verdicts.append(critical(f"given up by its broker: {some(failed, limits['named'])}"))
     if silent:
         whys = [why for why in said.untold if why.startswith("log dirs")]
-        whys += ["Kafka's metadata does not name it any more"] if silent - named else []
+        whys += ["Kafka's metadata does not name it any more"] if silent - {row.id for row in said.brokers} else []
         why = "; ".join(whys) or "Kafka did not say why"
         verdicts.append(unknown(f"{wording.brokers(situation, silent)} did not tell its log dirs: {why}"))
     healthy = f"{len(told)} log dirs of {len(asked)} brokers have no error"

@@ -53,7 +53,7 @@ class Load(NamedTuple):
 
 def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     rows = wording.held(situation)
-    ids = {row.id for row in situation.registered if not row.fenced}
+    ids = situation.living_ids
     left = len(ids - situation.leaving_ids)
     if not left:
         raise NotAsked("no broker is left to carry the load")

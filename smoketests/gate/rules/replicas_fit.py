@@ -25,7 +25,7 @@ FINAL = ""
 
 def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     rows = wording.held(situation)
-    left = len({row.id for row in situation.registered if not row.fenced} - situation.leaving_ids)
+    left = len(situation.living_ids - situation.leaving_ids)
     wide = [row for row in rows if len(row.replicas) > left]
     said = f"{wording.listed(wide, limits)} have more replicas than the {left} brokers that are left" if wide else ""
     return ruled(
