@@ -92,7 +92,7 @@ def test_a_story_is_short_and_says_what_happened(name: str) -> None:
 def test_a_case_can_be_made_from_another_with_a_text_editor(tmp_path: pathlib.Path) -> None:
     folder = tmp_path / "forgotten_setting"
     shutil.copytree(STORIES / "healthy_jbod_broker", folder)
-    setting = folder / "root/proc/sys/vm/swappiness"
-    setting.write_text("60\n")
+    setting = folder / "root/proc/sys/vm/max_map_count"
+    setting.write_text("65530\n")
 
-    assert list(troubles(run_checks(ReplayHost(str(folder))))) == [("critical", "swappiness", "vm.swappiness")]
+    assert list(troubles(run_checks(ReplayHost(str(folder))))) == [("warning", "memory_maps", "vm.max_map_count")]
