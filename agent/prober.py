@@ -27,7 +27,12 @@ def touch_stat(path: str) -> Dict[str, Any]:
     seen = os.stat(path)
     if stat.S_ISDIR(seen.st_mode):
         os.listdir(path)
-    return {"dev": f"{os.major(seen.st_dev)}:{os.minor(seen.st_dev)}", "ino": seen.st_ino, "mode": seen.st_mode}
+    return {
+        "dev": f"{os.major(seen.st_dev)}:{os.minor(seen.st_dev)}",
+        "ino": seen.st_ino,
+        "mode": seen.st_mode,
+        "mtime": seen.st_mtime,
+    }
 
 
 def touch_usage(path: str) -> Dict[str, Any]:

@@ -1,8 +1,10 @@
 """Does this machine know what time it is?
 
-Asked of the time daemon that runs (chronyd, ntpd, systemd-timesyncd), or of the kernel where none does.
-Warning: the clock is off by 50 ms; two daemons steer it at once; its daemon follows nothing but its own clock, or has
-heard no time server for 4 hours; no daemon runs, though the kernel's clock was set lately.
+Asked of the time daemon that runs (chronyd, ntpd, systemd-timesyncd), whose word is held against the kernel's own
+state (adjtimex), or of the kernel where none runs.
+Warning: the clock is off by 50 ms; two daemons steer it at once; its daemon has no time server, follows nothing but its
+own clock, or has heard no time server for 4 hours; it says synchronised and the kernel does not; no daemon runs, though
+the kernel's clock was set lately; it is not synchronised on a machine without Kafka or ZooKeeper.
 Critical: off by 500 ms, whatever the daemon says of itself ("Leap Normal" with seconds of offset is not well), or not
 synchronised; in the first 5 minutes of a daemon that is a warning.
 Unknown: the daemon runs but does not answer.
@@ -11,7 +13,7 @@ Ok again: as soon as the clock is right; a large offset is taken back slowly unl
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from agent.host import Host
 from agent.sources import time_daemons
@@ -26,10 +28,14 @@ LIMITS = {
 }
 PLAYBOOK = "clock"
 KERNEL = "the kernel"
+TIMESYNCD = "systemd-timesyncd"
 
 
 class Facts(NamedTuple):
-    """daemons: those that run. source: who said it. unheard_s: since the last word of a time server, where told."""
+    """daemons: those that run. source: who said it. unheard_s: since the last word of a time server, where told.
+
+    serves: Kafka or ZooKeeper is here. kernel_synchronised: by adjtimex; None if the daemon does not tell the kernel.
+    """
 
     daemons: Tuple[str, ...]
     source: str
@@ -40,6 +46,8 @@ class Facts(NamedTuple):
     unheard_s: Optional[float]
     daemon_age_s: Optional[float]
     kernel_max_error_ms: float
+    kernel_synchronised: Optional[bool] = True
+    serves: bool = True
 
 
 def find(host: Host) -> Sequence[str]:
@@ -53,37 +61,50 @@ def look(host: Host, item: str) -> Facts:
     kernel = host.kernel_clock()
     now = host.now()
     offset_ms = kernel.offset_ms if said is None or said.offset_ms is None else said.offset_ms
+    told = not (first and time_daemons.leaves_kernel_unsynchronised(host, first))
+    # timesyncd's own words are those of its last packet, however long ago
+    by_kernel = kernel.synchronised or first != TIMESYNCD
     return Facts(
         daemons=tuple(daemons),
         source=first if said else KERNEL,
-        synchronised=said.synchronised if said else kernel.synchronised,
+        synchronised=said.synchronised and by_kernel if said else kernel.synchronised,
         offset_ms=round(offset_ms, 3),
         reference=said.reference if said else "",
         own_clock=bool(said and said.own_clock),
         unheard_s=round(max(now - said.updated_at, 0.0)) if said and said.updated_at else None,
         daemon_age_s=round(max(now - daemons[first].started_at, 0.0)) if first else None,
         kernel_max_error_ms=round(kernel.max_error_ms, 1),
+        kernel_synchronised=kernel.synchronised if told else None,
+        serves=bool(host.expected.roles),
     )
 
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
-    found = _judge_offset(facts, limits)
-    if not facts.synchronised:
-        settling = facts.daemon_age_s is not None and facts.daemon_age_s < limits["settling_minutes"] * 60
-        how = warning if settling else critical
-        found.append(how(_unsynchronised(facts), PLAYBOOK))
-    elif not facts.daemons and facts.kernel_max_error_ms >= limits["unkept_error_ms_warning"]:
-        error = f"the kernel reckons it may be off by {facts.kernel_max_error_ms:.0f} ms"
-        found.append(warning(f"no time daemon runs that keeps the clock: {error}", PLAYBOOK))
-    elif facts.own_clock:
-        found.append(warning(f"{facts.source} follows only its own clock, no time server", PLAYBOOK))
-    elif facts.unheard_s is not None and facts.unheard_s >= limits["unheard_hours_warning"] * 3600:
-        hours = facts.unheard_s / 3600
-        found.append(warning(f"{facts.source} has heard no time server for {hours:.0f} h", PLAYBOOK))
+    found = [*_judge_offset(facts, limits), *_judge_keeping(facts, limits)]
     if len(facts.daemons) > 1:
         found.append(warning(f"{' and '.join(facts.daemons)} steer the clock at once: stop one", PLAYBOOK))
     follows = f" after {facts.reference}" if facts.reference else ""
     return combine(found, healthy=f"offset {facts.offset_ms:+.3f} ms by {facts.source}{follows}")
+
+
+def _judge_keeping(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
+    """Whether anybody keeps the clock, and by what; the first that is wrong says the others."""
+    unheard_s = facts.unheard_s or 0.0
+    if not facts.synchronised:
+        settling = facts.daemon_age_s is not None and facts.daemon_age_s < limits["settling_minutes"] * 60
+        how = warning if settling or not facts.serves else critical
+        yield how(_unsynchronised(facts), PLAYBOOK)
+    elif not facts.daemons and facts.kernel_max_error_ms >= limits["unkept_error_ms_warning"]:
+        error = f"the kernel reckons it may be off by {facts.kernel_max_error_ms:.0f} ms"
+        yield warning(f"no time daemon runs that keeps the clock: {error}", PLAYBOOK)
+    elif facts.own_clock:
+        yield warning(f"{facts.source} follows only its own clock, no time server", PLAYBOOK)
+    elif unheard_s >= limits["unheard_hours_warning"] * 3600:
+        yield warning(f"{facts.source} has heard no time server for {unheard_s / 3600:.0f} h", PLAYBOOK)
+    elif facts.source == TIMESYNCD and not facts.reference:
+        yield warning(f"{facts.source} has no time server", PLAYBOOK)
+    elif facts.kernel_synchronised is False:
+        yield warning(f"{facts.source} says that the clock is synchronised, the kernel says that it is not", PLAYBOOK)
 
 
 def _judge_offset(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
@@ -98,6 +119,10 @@ def _judge_offset(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
 def _unsynchronised(facts: Facts) -> str:
     if not facts.daemons:
         return "no time daemon runs and the kernel's clock is not synchronised"
-    return (
-        f"the clock is not synchronised: {facts.source} has no time server it trusts ({', '.join(facts.daemons)} runs)"
-    )
+    since = f"; last synchronised {_ago(facts.unheard_s)} ago" if facts.unheard_s else ""
+    who = f"{facts.source} has no time server it trusts ({', '.join(facts.daemons)} runs)"
+    return f"the clock is not synchronised: {who}{since}"
+
+
+def _ago(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"

@@ -19,6 +19,14 @@ DAEMONS = {
 
 # System time of `ntpq -c rv`, in seconds since 1900: reftime=e6d2ecb6.2f1a9fbe
 NTP_TO_UNIX_S = 2208988800
+# touched by systemd-timesyncd whenever it sets the clock (systemd-timesyncd.service(8))
+STAMP = "/run/systemd/timesync/synchronized"
+ERROR_MS_PER_S = 0.5
+CHRONY_CONF = ("/etc/chrony.conf", "/etc/chrony/chrony.conf")
+# rtcsync
+RTCSYNC = pattern(r"(?m)^\s*rtcsync\b")
+# Server: (null) (ntp1.example.net)
+NO_SERVER = ("(null)", "n/a", "")
 # version="ntpd 4.2.8p15@1.3728-o", leap=00, stratum=3, refid=192.0.2.1, offset=-0.045,
 NTPQ_VARIABLE = pattern(r'(\w+)=("[^"]*"|[^,\s]*)')
 #        Offset: -1.234ms    or: +1min 2.5s
@@ -29,7 +37,7 @@ UNIT_MS = {"us": 0.001, "ms": 1.0, "s": 1e3, "min": 6e4, "h": 3.6e6, "d": 8.64e7
 class Tracking(NamedTuple):
     """What a daemon says. offset_ms is None when it does not say; updated_at: seconds since the epoch, 0 unknown.
 
-    own_clock: it follows nothing but the machine's own clock.
+    reference: its time server, empty if it has none. own_clock: it follows nothing but the machine's own clock.
     """
 
     synchronised: bool
@@ -67,7 +75,35 @@ def _timesyncd(host: Host) -> Optional[Tracking]:
         answer = host.run("timedatectl", "timesync-status", "--no-pager")
     except ToolMissing:
         return None
-    return None if answer.code else parse_timesync_status(answer.out)
+    return None if answer.code else parse_timesync_status(answer.out)._replace(updated_at=_stamped_at(host))
+
+
+def _stamped_at(host: Host) -> float:
+    """When systemd-timesyncd last set the clock: it touches a file each time; else as the kernel reckons.
+
+    Its packet count and last offset survive lost servers. The kernel's maximum error is 0 when the clock is set, and
+    grows by 500 microseconds a second (kernel/time/ntp.c, MAXFREQ).
+    """
+    try:
+        seen = host.touch("stat", STAMP).facts.get("mtime")
+    except CannotTell:
+        seen = None
+    if isinstance(seen, (int, float)):
+        return float(seen)
+    return host.now() - host.kernel_clock().max_error_ms / ERROR_MS_PER_S
+
+
+def leaves_kernel_unsynchronised(host: Host, daemon: str) -> bool:
+    """Whether this daemon keeps the clock without telling the kernel: chronyd does, unless its `rtcsync` is set."""
+    if daemon != "chronyd":
+        return False
+    texts = []
+    for path in CHRONY_CONF:
+        try:
+            texts.append(host.read(path))
+        except CannotTell:
+            continue
+    return not any(RTCSYNC.search(text) for text in texts)
 
 
 def _out(host: Host, *argv: str) -> str:
@@ -124,7 +160,8 @@ def parse_timesync_status(text: str) -> Tracking:
         raise CannotTell(f"timedatectl gives {packets[:40]!r} as packet count")
     synchronised = int(packets) > 0 and rows.get("Leap", "normal").strip() != "not synchronized"
     offset_ms = _span_ms(rows["Offset"]) if "Offset" in rows and int(packets) > 1 else None
-    return Tracking(synchronised, offset_ms, rows.get("Server", "")[:60].strip(), False, 0.0)
+    server = rows.get("Server", "")[:60].strip()
+    return Tracking(synchronised, offset_ms, "" if server.partition(" ")[0] in NO_SERVER else server, False, 0.0)
 
 
 def _span_ms(text: str) -> float:

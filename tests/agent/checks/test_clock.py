@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.checks import clock
-from agent.host import Answer, CannotTell, KernelClock, Process, ToolMissing
+from agent.expected import Expected
+from agent.host import Answer, CannotTell, KernelClock, Process, ToolMissing, Touched
 from agent.status import Finding
 from tests.agent.sources.test_time_daemons import (
     CHRONY_3_S,
@@ -18,6 +19,7 @@ from tests.agent.sources.test_time_daemons import (
     NTPQ,
     NTPQ_LOST,
     TIMESYNC,
+    TIMESYNC_DROPPED,
     TIMESYNC_LOST,
     mutilated,
 )
@@ -84,7 +86,9 @@ KEPT = KernelClock(True, 0.01, 5.0)
 UNKEPT = KernelClock(False, 0.0, 16_000.0)
 
 
-def machine(daemon: str = "", kernel: KernelClock = KEPT, now: float = NOW, **commands: Any) -> HandmadeHost:
+def machine(
+    daemon: str = "", kernel: KernelClock = KEPT, now: float = NOW, roles: str = "broker", **commands: Any
+) -> HandmadeHost:
     running = [Process(77, daemon, (f"/usr/sbin/{daemon}",), "root", now - 86400)] if daemon else []
     named = {
         "chronyc": "chronyc -c -n tracking",
@@ -94,6 +98,7 @@ def machine(daemon: str = "", kernel: KernelClock = KEPT, now: float = NOW, **co
     return HandmadeHost(
         commands={named[tool]: answer for tool, answer in commands.items()},
         answers={"processes": running, "kernel_clock": kernel},
+        expected=Expected(roles=tuple(roles.split())),
         now=now,
     )
 
@@ -144,6 +149,71 @@ def test_a_clock_that_is_wrong_or_not_kept_is_critical_whatever_the_daemon_says_
 
     assert (finding.status, finding.verdict.playbook) == ("critical", "clock")
     assert words in finding.verdict.reason
+
+
+def timesyncd(said: str, kernel: KernelClock, hours_ago: float, **more: Any) -> HandmadeHost:
+    """systemd-timesyncd that set the clock so long ago."""
+    host = machine("systemd-timesyncd", kernel, timedatectl=Answer(0, said, ""), **more)
+    host.answers["touch stat /run/systemd/timesync/synchronized"] = Touched("", {"mtime": NOW - hours_ago * 3600})
+    return host
+
+
+def test_timesyncd_whose_servers_are_silent_for_three_days_is_critical_whatever_its_last_offset_was() -> None:
+    finding = look_at(timesyncd(TIMESYNC, KernelClock(False, 0.0, 16_000.0), 72))
+
+    assert (finding.status, finding.verdict.playbook) == ("critical", "clock")
+    assert finding.verdict.reason.endswith("(systemd-timesyncd runs); last synchronised 72 h ago")
+
+
+def test_timesyncd_whose_servers_are_silent_for_five_hours_is_a_warning_while_the_kernel_still_trusts_its_clock() -> (
+    None
+):
+    finding = look_at(timesyncd(TIMESYNC, KernelClock(True, 0.0, 9_000.0), 5))
+
+    assert (finding.status, finding.verdict.reason) == (
+        "warning", "systemd-timesyncd has heard no time server for 5 h",
+    )  # fmt: skip
+
+
+def test_without_its_stamp_the_kernel_tells_how_long_timesyncd_has_set_nothing() -> None:
+    host = machine("systemd-timesyncd", KernelClock(True, 0.0, 9_000.0), timedatectl=Answer(0, TIMESYNC, ""))
+
+    assert "has heard no time server for 5 h" in look_at(host).verdict.reason
+
+
+def test_timesyncd_with_the_server_null_has_none() -> None:
+    finding = look_at(timesyncd(TIMESYNC_DROPPED, KEPT, 0.2))
+
+    assert (finding.status, finding.verdict.reason) == ("warning", "systemd-timesyncd has no time server")
+
+
+def test_timesyncd_between_two_of_its_longest_polls_is_ok() -> None:
+    assert look_at(timesyncd(TIMESYNC, KernelClock(True, 0.0, 1_030.0), 0.57)).status == "ok"
+
+
+# of /etc/chrony/chrony.conf, Debian 12
+CHRONY_CONF = "pool 2.debian.pool.ntp.org iburst\n# This directive enables kernel synchronisation\nrtcsync\n"
+
+
+def test_the_word_of_chronyd_is_held_against_the_kernel_that_it_should_tell() -> None:
+    host = machine("chronyd", UNKEPT, chronyc=Answer(0, WELL, ""))
+    host.files["/etc/chrony/chrony.conf"] = CHRONY_CONF
+
+    finding = look_at(host)
+    said = "chronyd says that the clock is synchronised, the kernel says that it is not"
+    assert (finding.status, finding.verdict.reason) == ("warning", said)
+
+
+def test_the_word_of_ntpd_is_held_against_the_kernel() -> None:
+    assert look_at(machine("ntpd", UNKEPT, ntpq=Answer(0, NTPQ, ""))).status == "warning"
+
+
+@pytest.mark.parametrize("daemon", ["", "systemd-timesyncd"])
+def test_a_machine_without_kafka_whose_clock_nobody_keeps_is_no_more_than_a_warning(daemon: str) -> None:
+    tools: dict[str, Any] = {"timedatectl": Answer(0, TIMESYNC_LOST, "")} if daemon else {}
+    finding = look_at(machine(daemon, UNKEPT, roles="", **tools))
+
+    assert finding.status == "warning" and "not synchronised" in finding.verdict.reason
 
 
 def test_a_daemon_that_follows_its_own_clock_is_a_warning() -> None:

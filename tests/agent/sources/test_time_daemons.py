@@ -55,6 +55,8 @@ Root distance: 12.5ms (max: 5s)
  Packet count: 102
     Frequency: -9.132ppm
 """
+# its servers were taken away after a good while: systemd keeps the last packet's words
+TIMESYNC_DROPPED = TIMESYNC.replace("192.0.2.1 (ntp1", "(null) (ntp1")
 TIMESYNC_LOST = (
     "       Server: (null) (ntp1.example.net)\nPoll interval: 0 (min: 32s; max 34min 8s)\n Packet count: 0\n"
 )
@@ -130,7 +132,12 @@ def test_time_spans_of_systemd(span: str, ms: float) -> None:
 PARSERS: dict[Callable[[str], source.Tracking], tuple[str, ...]] = {
     source.parse_chronyc: (CHRONY_3_S, CHRONY_START, CHRONY_LOCAL),
     source.parse_ntpq: (NTPQ, NTPQ_LOST, "***Request timed out\n"),
-    source.parse_timesync_status: (TIMESYNC, TIMESYNC_LOST, "Failed to connect to bus: Host is down\n"),
+    source.parse_timesync_status: (
+        TIMESYNC,
+        TIMESYNC_LOST,
+        TIMESYNC_DROPPED,
+        "Failed to connect to bus: Host is down\n",
+    ),
 }
 
 
