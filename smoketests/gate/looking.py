@@ -14,9 +14,11 @@ from agent import report
 from agent.report import Report
 from agent.status import unknown
 from smoketests import asking, readers
+from smoketests.cluster.view import some
 from smoketests.gate import lock, records, rules
 from smoketests.gate.decision import Decision
 from smoketests.gate.ensembles import holders
+from smoketests.gate.identities import servers_seen
 from smoketests.gate.maintenance import PURPOSES, REPLACE_DISK, Maintenance
 from smoketests.gate.situation import Situation, may_have_brokers
 from smoketests.progress import Progress
@@ -102,7 +104,12 @@ def _situation(
 def own_kafka(view: ClusterView, inventory: Inventory) -> ClusterView:
     """Without what Kafka said if that is another cluster's: ids alone look alike everywhere."""
     cluster = view.cluster
-    if not view.kafka or not may_have_brokers(cluster):
+    if not view.kafka:
+        return view
+    stranger = _another_cluster(view)
+    if stranger:
+        return replace(view, kafka=None, problems={**view.problems, "kafka": stranger})
+    if not may_have_brokers(cluster):
         return view
     servers = [*cluster.kafka, *(f"{row.host}:{row.port}" for row in view.kafka.brokers)]
     if any(holders(server, cluster.hosts) for server in servers):
@@ -113,6 +120,20 @@ def own_kafka(view: ClusterView, inventory: Inventory) -> ClusterView:
         return view
     why = f"kafka: of {cluster.name} in the inventory leads to {theirs.name}, which is of {theirs.cluster}"
     return replace(view, kafka=None, problems={**view.problems, "kafka": why})
+
+
+def _another_cluster(view: ClusterView) -> str:
+    """Both sides, where no machine is of the cluster that Kafka tells; empty if one is, or none tells."""
+    ours: dict[str, list[str]] = {}
+    for name, servers in servers_seen(view).items():
+        for server in servers:
+            for cluster_id in server.clusters:
+                ours.setdefault(cluster_id, []).append(name)
+    said = view.kafka.cluster_id if view.kafka else ""
+    if not said or not ours or said in ours:
+        return ""
+    sides = "; ".join(f"{cluster_id} (meta.properties of {some(hosts, 3)})" for cluster_id, hosts in ours.items())
+    return f"kafka: of {view.cluster.name} leads to the cluster {said}, and its machines are of {sides}"
 
 
 def _serves(hosts: Sequence[Host], cluster: Cluster) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from smoketests.cluster.view import CannotTell, ClusterView, NotAsked
+from smoketests.gate.identities import BROKER_ROLE, KRAFT_ROLE, ZOOKEEPER_ROLE, Identities
 from smoketests.gate.maintenance import DECOMMISSION, REPLACE_DISK, REPLACE_PSU, Maintenance
 from smoketests.readers.zookeeper import Registered
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from smoketests.gate.lock import Lock
     from smoketests.readers.kafka import KafkaFacts, Partition
 
+__all__ = ["BROKER_ROLE", "KRAFT_ROLE", "RAID10", "ZOOKEEPER_ROLE", "Situation", "may_have_brokers"]
 RAID10 = "raid10"
-KRAFT_ROLE, BROKER_ROLE, ZOOKEEPER_ROLE = "controller", "broker", "zookeeper"
 
 
 def may_have_brokers(cluster: Cluster) -> bool:
@@ -98,7 +99,8 @@ class Situation:
 
     @property
     def has_brokers(self) -> bool:
-        return may_have_brokers(self.view.cluster)
+        seen = self.identities
+        return may_have_brokers(self.view.cluster) or any(seen.runs(host, BROKER_ROLE) for host in self.view.hosts)
 
     @property
     def partitions(self) -> Sequence[Partition]:
@@ -114,60 +116,23 @@ class Situation:
         """The broker ids that go; CannotTell for a broker whose id nobody tells."""
         return frozenset(broker for host in self.leaving for broker in self.ids_of(host))
 
-    def ids_of(self, host: Host) -> tuple[int, ...]:
-        """The ids of the broker on this host; none if it holds no broker, by its roles and by who is registered."""
-        is_broker = BROKER_ROLE in host.roles
-        found = self._registered_from(host)
-        if host.broker_id is not None and (is_broker or host.broker_id in {row.id for row in self.registered}):
-            return self._with_named(host, host.broker_id, found)
-        if is_broker and not found:
-            raise CannotTell(f"which broker runs on {host.name}: give it a broker_id in the inventory")
-        return found
-
-    def _with_named(self, host: Host, named: int, found: Sequence[int]) -> tuple[int, ...]:
-        """The inventory's id, and those that it does not know and that are registered from there: they go too.
-
-        CannotTell where it is another machine's by its address: the wrong broker would be judged.
-        """
-        known = set(self.view.cluster.broker_ids.values())
-        nobodys = [number for number in found if number not in known]
-        if named in found:
-            return (named, *nobodys)
-        theirs = [one.name for one in self.view.cluster.hosts if named in self._registered_from(one)]
-        if nobodys or theirs:
-            where = f"broker {nobodys[0]} is registered from there" if nobodys else f"{theirs[0]} is registered as that"
-            raise CannotTell(f"which broker runs on {host.name}: the inventory says {named}, but {where}")
-        return (named,)
-
-    def _registered_from(self, host: Host) -> tuple[int, ...]:
-        from smoketests.cluster.broker_ids import names_of
-
-        return tuple(sorted({number for name in names_of(host) for number in self._ids_by_name.get(name, ())}))
-
     @functools.cached_property
-    def _ids_by_name(self) -> Mapping[str, set[int]]:
-        from smoketests.cluster.broker_ids import names_in
+    def identities(self) -> Identities:
+        return Identities(self.view)
 
-        found: dict[str, set[int]] = {}
-        for row in self._rows:
-            for name in names_in(row):
-                found.setdefault(name, set()).add(row.id)
-        return found
+    def ids_of(self, host: Host) -> tuple[int, ...]:
+        """The ids of the brokers on this host, by every witness; none if no broker runs there. CannotTell."""
+        return self.identities.of(host)
 
     @property
     def registered(self) -> Iterable[Registered]:
         """The brokers that ZooKeeper or Kafka's metadata name."""
-        return {row.id: row for row in self._rows}.values()
+        return self.identities.registered.values()
 
     @property
     def living_ids(self) -> frozenset[int]:
         """Of those, the ids of the brokers that are not fenced."""
         return frozenset(row.id for row in self.registered if not row.fenced)
-
-    @functools.cached_property
-    def _rows(self) -> Sequence[Registered]:
-        zookeeper = self.view.zookeeper
-        return [*(zookeeper.brokers or () if zookeeper else ()), *(self.view.kafka.brokers if self.view.kafka else ())]
 
     @functools.cached_property
     def broker_names(self) -> Mapping[int, str]:

@@ -42,6 +42,8 @@ listeners=PLAINTEXT://:9092
 log.dirs=/kafka/d1,/kafka/d2,/kafka/d3,/kafka/d4
 zookeeper.connect=zk1:2181,zk2:2181,zk3:2181/kafka
 """
+META = "#\n#Thu Aug 20 09:30:00 UTC 2026\nbroker.id=3\nversion=0\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\n"
+LOG_DIRS = ("/kafka/d1", "/kafka/d2", "/kafka/d3", "/kafka/d4", "/kafka/data")
 UPTIME_S = 90 * 86400.0
 
 EXPECTED = Expected(
@@ -141,6 +143,7 @@ def answers() -> Dict[str, Any]:
         ],
         f"process_use {BROKER.pid}": ProcessUse(21034, 128000, 9120),
         "touch read /etc/kafka/server.properties": Touched("", {"text": CONFIG}),
+        **{f"touch read {path}/meta.properties": Touched("", {"text": META}) for path in LOG_DIRS},
         **{f"touch link /proc/{BROKER.pid}/fd/{number}": Touched("", {"target": "/dev/null"}) for number in (1, 2)},
         **_logs(),
         "descriptors anon_inode:[fanotify]": Descriptors((), ()),

@@ -37,7 +37,7 @@ SMALL = 2
 
 
 def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
-    ours = [host.name for host in situation.leaving if KRAFT_ROLE in host.roles]
+    ours = [host.name for host in situation.leaving if _has_controller(situation, host)]
     if ours and not situation.view.cluster.kafka:
         raise CannotTell(f"whose controllers run on {some(ours)}: the inventory names no kafka: [host:9092]")
     quorum = situation.kafka.quorum
@@ -72,13 +72,31 @@ def _leaving(situation: Situation, quorum: Quorum) -> tuple[set[int], int]:
     for host in situation.leaving:
         here = {voter.id for voter in quorum.voters if _is_here(situation, voter, host)}
         known |= here
-        unnamed += not here and KRAFT_ROLE in host.roles
+        unnamed += not here and _has_controller(situation, host) and not _seen(situation, host)
     return known, unnamed
 
 
+def _has_controller(situation: Situation, host: Host) -> bool:
+    return KRAFT_ROLE in host.roles or situation.identities.runs(host, KRAFT_ROLE)
+
+
+def _seen(situation: Situation, host: Host) -> frozenset[int]:
+    """The ids of the controllers that the agent sees there."""
+    return situation.identities.nodes(host, KRAFT_ROLE)
+
+
 def _is_here(situation: Situation, voter: Voter, host: Host) -> bool:
-    """By its own address; where it tells none that we know, by its id, for a broker may be its own controller."""
+    """By the machine's own files, by its address; where neither tells, by its id: a broker may be its own controller.
+
+    CannotTell where the machine and the address contradict each other.
+    """
     holders = {one.name for server in voter.endpoints for one in holders_of(server, situation.view.cluster.hosts)}
+    seen = _seen(situation, host)
+    if seen:
+        if voter.id in seen and holders and host.name not in holders:
+            where = f"and the quorum has it on {some(sorted(holders))}"
+            raise CannotTell(f"voter {voter.id} runs on {host.name} by its meta.properties, {where}")
+        return voter.id in seen
     return host.name in holders if holders else voter.id == host.broker_id
 
 

@@ -54,7 +54,8 @@ def _views(situation: Situation) -> list[ClusterView]:
 
 def _why_none(situation: Situation) -> str:
     """NotAsked's sentence; CannotTell where a ZooKeeper server leaves that no cluster names."""
-    ours = [host.name for host in situation.leaving if ZOOKEEPER_ROLE in host.roles]
+    seen = situation.identities
+    ours = [one.name for one in situation.leaving if ZOOKEEPER_ROLE in one.roles or seen.runs(one, ZOOKEEPER_ROLE)]
     if ours:
         raise CannotTell(
             f"whose ZooKeeper runs on {some(ours)}: the inventory names no ensemble (zookeeper: [host:2181])"
@@ -86,7 +87,8 @@ def _leaving(situation: Situation, view: ClusterView) -> list[Member]:
         here = [member for member, names in on.items() if host.name in names]
         # of a cluster that is only served we ask because a server of it is here
         # where no role is said, a server that nobody in the inventory has may be here
-        may_be = ZOOKEEPER_ROLE in host.roles or (not host.roles and not all(on.values()))
+        seen = situation.identities.runs(host, ZOOKEEPER_ROLE)
+        may_be = seen or ZOOKEEPER_ROLE in host.roles or (not host.roles and not all(on.values()))
         if not here and may_be and view is situation.view:
             servers = some([member.server for member in view.zookeeper.members])
             raise CannotTell(f"which server of {servers} runs on {host.name}: none has its name or address")

@@ -117,9 +117,30 @@ def trouble(check: str, status: str = CRITICAL) -> dict[str, Any]:
     return said(check, "it", status)
 
 
+def runs(*roles: str, ids: Sequence[int] = (), cluster: str = "c1", configured: int | None = None) -> dict[str, Any]:
+    """The agent sees a server of these roles, whose meta.properties say so."""
+    facts: dict[str, Any] = {
+        "roles": list(roles),
+        "configured": configured,
+        "stored": list(ids),
+        "clusters": [cluster] * bool(cluster),
+    }
+    return said("server_ids", roles[0], **facts)
+
+
+def _server(host: Host) -> dict[str, Any]:
+    """As its name says, whatever a test writes into the inventory."""
+    if host.name in BROKERS:
+        return runs("broker", ids=(BROKERS.index(host.name) + 1,))
+    if host.name in SERVERS:
+        return runs("zookeeper", ids=(SERVERS.index(host.name) + 1,), cluster="")
+    return said("server_ids")
+
+
 def _healthy(host: Host) -> list[dict[str, Any]]:
     """One finding of every check, all well."""
-    rows = [said(check) for check in engine.names() if check not in ("nic_link", "clock")]
+    rows = [said(check) for check in engine.names() if check not in ("nic_link", "clock", "server_ids")]
+    rows.append(_server(host))
     rows.append(said("clock", synchronised=True, offset_ms=0.1, source="ntp1"))
     return [*rows, card()] if "broker" in host.roles else [*rows, said("nic_link")]
 

@@ -160,6 +160,7 @@ PARTITIONS = [
     go("the active controller leaves", "controller", WARNED, leaving=A03),
     no_go("there is no active controller", "controller", kafka_says=kafka(controller=None)),
     untold("the topics' min.insync.replicas is not told", "availability", kafka_says=kafka(partition(min_isr=None))),
+    untold("the inventory has another id than the machine's own files", "identities", hosts=[broker(1, broker_id=7)]),
     untold("one topic could not be read", "availability",
            kafka_says=kafka(untold=("topic pay cannot be read (error 29)",))),
     untold("no partition could be read", "offline", kafka_says=kafka()._replace(partitions=None)),
@@ -172,7 +173,7 @@ PARTITIONS = [
     untold("Kafka is out of reach", "availability", kafka_says=None, problems={"kafka": "nothing listens there"}),
     untold("the inventory gives the broker no id and no address fits", "availability",
            hosts=[broker(1, broker_id=None, address="10.9.9.9")], kafka_says=kafka(brokers=(2, 3)),
-           zookeeper_says=ensemble(brokers=(2, 3))),
+           zookeeper_says=ensemble(brokers=(2, 3)), found={A01: [said("server_ids", "-", "skipped")]}),
 ]  # fmt: skip
 
 QUORUMS = [

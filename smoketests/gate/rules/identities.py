@@ -1,0 +1,82 @@
+"""Do the inventory, the machines, Kafka and ZooKeeper agree which broker runs on which host?
+
+A host on which the agent sees a broker runs a broker, whatever the inventory says. Its id and its cluster are those of
+meta.properties in its log dirs; the inventory's broker_id, the registered addresses and Kafka's cluster id must fit.
+
+Failed: never; who contradicts whom is told, and nobody is believed.
+
+Warned: a registered broker runs on no host of the inventory, and shares no partition with the hosts that leave.
+
+Cannot tell: two witnesses contradict each other; a broker that shares partitions with the hosts that leave runs on no
+host of the inventory, so that its hardware was not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent.status import Verdict, count_of, unknown, warning
+from smoketests.cluster.view import CannotTell, NotAsked, some
+from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.identities import CHECK
+from smoketests.gate.maintenance import PURPOSES as ALL
+from smoketests.gate.situation import Situation
+
+LIMITS: Mapping[str, Any] = {"named": 3}
+PURPOSES = ALL
+WHEN = ("before", "after")
+CHECKS = (CHECK,)
+FINAL = ""
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    if not situation.has_brokers:
+        raise NotAsked("the cluster has no brokers")
+    found: dict[str, list[int]] = {}
+    contradictions = []
+    for host in situation.view.hosts:
+        try:
+            found[host.name] = list(situation.ids_of(host))
+        except CannotTell as problem:
+            contradictions.append(str(problem))
+    contradictions += _registries(situation)
+    verdicts = [unknown(some(contradictions, limits["named"]))] if contradictions else []
+    verdicts += _strangers(situation, limits)
+    ids = {name: numbers for name, numbers in found.items() if numbers}
+    return ruled(verdicts, f"{count_of(len(ids), 'host')} with a broker, by every witness", brokers=ids)
+
+
+def _registries(situation: Situation) -> list[str]:
+    """Brokers that ZooKeeper and Kafka's metadata have at different addresses: two clusters with the same ids."""
+    view = situation.view
+    if not (view.kafka and view.zookeeper and view.zookeeper.brokers):
+        return []
+    at = {row.id: row for row in view.zookeeper.brokers}
+    odd = [row for row in view.kafka.brokers if row.id in at and not {*row.endpoints} & {*at[row.id].endpoints}]
+    return [
+        f"broker {row.id} is at {some(at[row.id].endpoints, 2)} by ZooKeeper, at {some(row.endpoints, 2)} by Kafka"
+        for row in odd
+        if at[row.id].endpoints and row.endpoints
+    ]
+
+
+def _strangers(situation: Situation, limits: Mapping[str, Any]) -> list[Verdict]:
+    nobodys = situation.identities.nobodys
+    if not nobodys:
+        return []
+    rows = situation.identities.registered
+    who = some([f"{number} ({rows[number].host}:{rows[number].port})" for number in nobodys], limits["named"])
+    said = f"broker {who} runs on no host of the inventory: its hardware was not looked at; add its host"
+    shared = _shared(situation, frozenset(nobodys))
+    if shared:
+        return [unknown(f"{said}. It holds {count_of(shared, 'partition')} of these hosts")]
+    return [warning(f"{said}. It shares no partition with these hosts")]
+
+
+def _shared(situation: Situation, nobodys: frozenset[int]) -> int:
+    try:
+        ours = situation.leaving_ids
+        return len([row for row in situation.partitions if ours & set(row.replicas) and nobodys & set(row.replicas)])
+    except (CannotTell, NotAsked):
+        return 0
