@@ -1,7 +1,7 @@
 """Is each Kafka or ZooKeeper server here the node that its disks belong to?
 
 Asked of each server that runs: node.id or broker.id of its configuration, and what meta.properties in its log dirs (of
-ZooKeeper: myid in its dataDir) says. `smoke gate` compares both with the inventory and with what Kafka and ZooKeeper say.
+ZooKeeper: myid in its dataDir) says. `smoke gate` compares both with the inventory, Kafka and ZooKeeper.
 Critical: the configuration names another node than the log dirs do, or the log dirs belong to several nodes or
 clusters: the server does not start again.
 Unknown: its configuration cannot be read, and no log dir tells.
