@@ -9,17 +9,13 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from agent.report import timestamp
-from playbooks.plan import ID, NoPlan, Plan, folder, from_json, to_json
+from playbooks.plan import NoPlan, Plan, folder, from_json, to_json
+from smoketests.gate import runs as journals
+from smoketests.gate.runs import ENDING, ID, LARGEST, Event
 from smoketests.store import sync_folder
-
-ENDING = ".jsonl"
-LARGEST = 64 << 20
-
-Event = Mapping[str, Any]
 
 
 class InUse(Exception):
@@ -83,13 +79,11 @@ def read(run_id: str, store: str) -> list[Event]:
     """The events of a run; a line that was cut short is left out. NoPlan."""
     path = path_of(store, run_id)
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            rows = file.read(LARGEST).splitlines()
+        events = journals.events(path)
     except FileNotFoundError:
         raise NoPlan(f"{store} knows no run {run_id}; `smoke playbook log` lists them") from None
     except OSError as error:
         raise NoPlan(f"{path}: {error.strerror}") from error
-    events = [event for row in rows if (event := _parsed(row))]
     if not events or "plan" not in events[0]:
         raise NoPlan(f"{path} does not begin with a plan")
     return events
@@ -98,33 +92,17 @@ def read(run_id: str, store: str) -> list[Event]:
 def runs(store: str) -> list[str]:
     """Ids of all runs, oldest first; none where there is no store."""
     try:
-        names = os.listdir(folder(store))
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise NoPlan(f"{folder(store)}: {error.strerror}") from error
-    ids = [name.removesuffix(ENDING) for name in names if name.endswith(ENDING)]
-    return sorted(run_id for run_id in ids if ID.fullmatch(run_id))
+        return journals.ids(store)
+    except journals.CannotRead as error:
+        raise NoPlan(str(error)) from error
 
 
 def is_open(run_id: str, store: str) -> bool:
     """Whether somebody carries it out now."""
     try:
-        with open(path_of(store, run_id), "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return journals.is_open(path_of(store, run_id))
     except OSError as error:
         raise NoPlan(f"{run_id}: {error.strerror}") from error
-    return False
-
-
-def _parsed(row: str) -> Event | None:
-    try:
-        event = json.loads(row)
-    except (ValueError, RecursionError):
-        return None
-    return event if isinstance(event, dict) and isinstance(event.get("event"), str) else None
 
 
 def _take(handle: int, path: str, events: list[Event]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
-import re
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -22,14 +21,13 @@ from playbooks.filling import Filling
 from playbooks.kinds import Fact
 from playbooks.model import Playbook
 from playbooks.target import CannotLook, Say, Target
+from smoketests.gate.runs import FOLDER, ID
 
 VERSION = 1
 # an older plan is no promise any more; it counts if it is named
 COUNTS_S = 24 * 3600
-FOLDER = "playbooks"
 ENDING = ".plan.json"
 MOST_FINDINGS = 8
-ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{4}")
 # the part of an id that tells its second
 SECONDS = len("20261121-210733")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from agent.formats.text import printable
-from playbooks import show
+from playbooks import changes, show
 from playbooks.doing import command, gate, kafka, looking
 from playbooks.filling import Action, NotTold, NotYet
 from playbooks.machine import Lost, NotRun
@@ -154,7 +154,8 @@ def _undo(session: Session, action: Action, status: str) -> None:
     if not session.yes and session.person.choose("   Take it back?", {"y": "yes", "s": "leave it as it is"}) == "s":
         session.note("undo not wanted", action)
         return
-    session.note("undo started", action, argv=list(argv))
+    changed = changes.of_command(argv, session.units) if step.on == "host" else {}
+    session.note("undo started", action, argv=list(argv), **changed)
     _run_undo(session, action, argv)
 
 
@@ -171,7 +172,7 @@ def _run_undo(session: Session, action: Action, argv: tuple[str, ...]) -> None:
     if outcome.code:
         session.note("undo failed", action, exit_code=outcome.code, said=printable(outcome.said))
         raise Failed(f"exit code {outcome.code}: {printable(outcome.said)}")
-    session.note("undo ended", action)
+    session.note("undo ended", action, **changes.restored(argv, session.units))
     session.interrupts.stop_if_asked()
 
 

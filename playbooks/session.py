@@ -54,6 +54,12 @@ class Session:
     def playbook(self) -> Playbook:
         return self.plan.playbook
 
+    @property
+    def units(self) -> list[str]:
+        """Those of the machine's broker and ZooKeeper server."""
+        facts = {**self.plan.facts, **self.progress.facts}.values()
+        return [fact.words("unit") for fact in facts if fact.kind in ("broker", "zookeeper") and fact.words("unit")]
+
     def filling(self) -> Filling:
         return self.plan.filling(self.progress.facts)
 

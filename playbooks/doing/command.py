@@ -5,8 +5,10 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from agent.formats.text import printable
+from playbooks import changes
 from playbooks.filling import Action, NotTold
 from playbooks.machine import Lost, Machine, NotRun, Outcome
 from playbooks.session import Failed, NotKnown, Session
@@ -25,7 +27,7 @@ def do(session: Session, action: Action) -> None:
     except NotTold as error:
         raise NotKnown(str(error)) from error
     if is_done(session, action):
-        session.note("already", action)
+        session.note("already", action, **restored(session, action))
         session.show("   done already")
         return
     if step.changes:
@@ -64,12 +66,13 @@ def run(session: Session, action: Action, argv: Sequence[str], given: str) -> No
     """The command itself, between its two lines of the journal."""
     step = action.step
     destroys = {"destroys": step.destroys} if step.destroys else {}
-    session.note("started", action, argv=list(argv), on=step.on, **destroys)
+    changed = changes.of_command(argv, session.units) if step.on == "host" else {}
+    session.note("started", action, argv=list(argv), on=step.on, **destroys, **changed)
     began = time.monotonic()
     try:
         outcome = _outcome(session, action, argv, given)
     except NotRun as error:
-        session.note("not begun", action, why=printable(str(error)))
+        session.note("not begun", action, why=printable(str(error)), **changes.revoked(changed))
         raise NotKnown(f"it did not begin: {printable(str(error))}") from error
     except Lost as error:
         session.note("lost", action, why=str(error))
@@ -93,13 +96,19 @@ def _ended(session: Session, action: Action, outcome: Outcome, seconds: float) -
     show_output(session, outcome)
     facts = {"exit_code": outcome.code, "seconds": round(seconds, 1)}
     if outcome.code in step.exits or step.may_fail:
-        session.note("ended", action, **facts)
+        session.note("ended", action, **facts, **(restored(session, action) if outcome.code == 0 else {}))
         if outcome.code not in step.exits:
             session.show(f"   exit code {outcome.code}; it may fail, so we go on")
         return
     session.note("failed", action, **facts, said=printable(outcome.said))
     late = f"it did not end in {step.seconds} s and was ended" if outcome.code == 124 else f"exit code {outcome.code}"
     raise Failed(f"{late}: {printable(outcome.said) or 'it said nothing'}")
+
+
+def restored(session: Session, action: Action) -> dict[str, list[Any]]:
+    """What the step put back, for the journal, once it is done."""
+    argv = session.filling().argv(action.step.run, action.each)
+    return changes.restored(argv, session.units) if action.step.on == "host" else {}
 
 
 def show_output(session: Session, outcome: Outcome) -> None:
@@ -144,7 +153,7 @@ def wait_for_the_end(session: Session, action: Action, why: str) -> None:
         time.sleep(TRY_AGAIN_S)
     if not is_done(session, action):
         raise NotKnown("nobody knows how it ended")
-    session.note("ended", action, how="found done afterwards")
+    session.note("ended", action, how="found done afterwards", **restored(session, action))
     session.show("   it is done")
 
 
@@ -157,7 +166,7 @@ def settle(session: Session, action: Action) -> bool:
         raise NotKnown("it still runs there: resume when it has ended")
     if action.step.done:
         if is_done(session, action):
-            session.note("ended", action, how="found done afterwards")
+            session.note("ended", action, how="found done afterwards", **restored(session, action))
             session.show("   it is done")
             return True
         session.show("   it is not done")
@@ -170,7 +179,8 @@ def settle(session: Session, action: Action) -> bool:
     answer = session.person.choose("   Look there. What is it?", answers)
     if answer == "a":
         return False
-    session.note("ended" if answer == "d" else "skipped", action, how="said by a person")
+    told = restored(session, action) if answer == "d" else {}
+    session.note("ended" if answer == "d" else "skipped", action, how="said by a person", **told)
     return True
 
 

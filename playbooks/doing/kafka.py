@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from agent.formats.text import printable
 from inventory.model import Cluster
-from playbooks import kafka_acts
+from playbooks import changes, kafka_acts
 from playbooks.filling import Action
 from playbooks.kafka_acts import ActFailed, CannotMove, CannotRead, Wanted
 from playbooks.person import Stopped
 from playbooks.session import Failed, NotKnown, Session
+from smoketests.gate.runs import REPLICA_ORDER
 
 
 def do(session: Session, action: Action) -> None:
@@ -24,15 +26,26 @@ def do(session: Session, action: Action) -> None:
     for row in wanted.words:
         session.show("   " + printable(row))
     if wanted.empty:
-        session.note("already", action)
+        session.note("already", action, **_put_back(session, action.step.act))
         return
     session.hold()
     if not session.yes and session.person.choose("   Do it?", {"y": "yes", "s": "skip it"}) == "s":
         session.note("skipped", action)
         return
-    session.note("started", action, act=action.step.act, before=wanted.before)
+    session.note("started", action, act=action.step.act, before=wanted.before, **_changed(wanted))
     _carry_out(session, action, wanted, cluster)
-    session.note("ended", action)
+    session.note("ended", action, **_put_back(session, action.step.act))
+
+
+def _changed(wanted: Wanted) -> dict[str, list[Any]]:
+    """Of leaders that go away, the order of replicas that is to come back."""
+    after = {one.name: new for one, new in wanted.moves.items()}
+    return changes.of_orders(wanted.before, after) if wanted.act == kafka_acts.AWAY else {}
+
+
+def _put_back(session: Session, act: str) -> dict[str, list[Any]]:
+    """Whatever was moved elsewhere meanwhile is another's business now."""
+    return {"restores": [[REPLICA_ORDER, name] for name in before(session)]} if act == kafka_acts.ELECT else {}
 
 
 def _go_on_without(session: Session, action: Action, error: NotKnown) -> None:
@@ -59,14 +72,14 @@ def undo(session: Session, action: Action) -> None:
         session.show("   " + printable(row))
     session.hold()
     if wanted.empty:
-        session.note("undo ended", action)
+        session.note("undo ended", action, **_put_back(session, act))
         return
     if not session.yes and session.person.choose("   Take it back?", {"y": "yes", "s": "leave it as it is"}) == "s":
         session.note("undo not wanted", action)
         return
     session.note("undo started", action)
     _carry_out(session, action, wanted, cluster)
-    session.note("undo ended", action)
+    session.note("undo ended", action, **_put_back(session, act))
 
 
 def _cluster(session: Session) -> Cluster:
