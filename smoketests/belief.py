@@ -1,11 +1,11 @@
 """How much of a host's words is believed: records about itself, of our schema, within bounds. Pure.
 
-A host that lies, or was taken over, can spoil its own row and nothing else.
+A host that lies, or was taken over, can spoil its own row and nothing else: each line is read alone, as strict JSON,
+and what is kept is our own encoding of the checked record, never the host's text.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import math
@@ -16,20 +16,19 @@ from typing import Any, NamedTuple
 from agent.report import FIELDS, SCHEMA, Report
 from agent.status import BY_SEVERITY, Verdict, ok, unknown
 from inventory.model import Host
+from smoketests import strict_json
 from smoketests.hearing import MARK, Heard
 
 MOST_FINDINGS = 5000
 MOST_BAD_LINES = 20
 LONGEST_WORDS = (("reason", 1000), ("item", 300))
 LONGEST_GUESS = 100
-# the fields that every line begins with
-WHO = ("schema", "run_id", "at", "cluster", "host", "role", "layout", "rack")
 LONGEST_MS = 1e9
 # the agent's own finding about its memory ends every whole report
 LAST_CHECK = "agent"
 TEXTS = tuple(name for name in FIELDS if name not in ("schema", "facts", "duration_ms"))
 ALL_TEXT = [str] * len(TEXTS)
-ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
 # 2026-11-20T03:12:00Z
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 # smart, disk_balance, hidden-readonly; never ../something
@@ -85,11 +84,13 @@ def believed(host: Host, lines: Sequence[str], run_id: str, now: str) -> Believe
     findings: list[Mapping[str, Any]] = []
     bad: list[str] = []
     kept: list[str] = []
-    told, complete, strangers, prefix = 0, False, False, ""
+    told, complete, strangers = 0, False, False
     ours, guessed = _identity(host, run_id)
-    for number, (line, fields) in enumerate(zip(lines, _read(lines), strict=True), 1):
+    for number, line in enumerate(lines, 1):
         try:
+            fields = strict_json.value(line)
             if _is_header(fields):
+                strict_json.keys_once(line)
                 header = header or _header(fields, ours, guessed, now)
                 continue
             _check(fields)
@@ -98,30 +99,17 @@ def believed(host: Host, lines: Sequence[str], run_id: str, now: str) -> Believe
             strangers = strangers or fields["host"] != host.name
             if len(findings) < MOST_FINDINGS:
                 finding = _finding(fields, ours, guessed, now, "\\u" in line)
-                prefix = prefix or _prefix(finding)
-                kept.append(line if finding == fields and _is_ours(line, prefix) else ENCODE(finding))
+                encoded = ENCODE(finding)
+                if encoded != line:  # our own encoding to the letter has each key once
+                    strict_json.keys_once(line)
+                kept.append(encoded)
                 findings.append(finding)
         except (ValueError, RecursionError) as error:
-            bad.append(f"line {number}: {error}"[:200])
+            if len(bad) < MOST_BAD_LINES:
+                bad.append(f"line {number}: {error}"[:200])
     if header:
         kept.insert(0, ENCODE(header))
-    return Believed(Report(header, findings, bad[:MOST_BAD_LINES]), kept, told, complete, strangers)
-
-
-def _read(lines: Sequence[str]) -> list[Any]:
-    """The JSON value of each line, None where it is not JSON; all at once where all are fine."""
-    with contextlib.suppress(ValueError, RecursionError):
-        values: list[Any] = json.loads(f"[{','.join(lines)}]")
-        if len(values) == len(lines):
-            return values
-    return [_value(line) for line in lines]
-
-
-def _value(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
+    return Believed(Report(header, findings, bad), kept, told, complete, strangers)
 
 
 def _identity(host: Host, run_id: str) -> tuple[dict[str, str], list[str]]:
@@ -183,16 +171,6 @@ def _finding(
     if not _is_time(kept["first_seen"]):
         kept["first_seen"] = kept["at"]
     return kept
-
-
-def _prefix(finding: Mapping[str, Any]) -> str:
-    """How a line begins that says who it is about as this one does."""
-    return ENCODE({name: finding[name] for name in WHO})[:-1]
-
-
-def _is_ours(line: str, prefix: str) -> bool:
-    """Whether a line, of which nothing had to be changed, can be kept as it came: it says first who it is about."""
-    return line.startswith(prefix) and line.isascii() and "NaN" not in line and "Infinity" not in line
 
 
 def _whole(value: Any) -> Any:

@@ -23,6 +23,8 @@ from smoketests.unreachable import Unreachable
 MARK = "SMOKE-BOOT "
 SUDO_PROMPT = "SMOKE-SUDO-PASSWORD"
 LONGEST_LINE = 64 << 10
+# four times the findings that are kept of one host: lines cost memory however short they are
+MOST_LINES = 20_000
 MOST_WORDS = 50
 CHUNK = 1 << 18
 # after the far command's end, how long its output must be quiet if something else there still holds it
@@ -118,7 +120,7 @@ class Hearing:
         return Heard(self._lines, self._words, self._exit_code(), cut, self._window)
 
     def _hear(self, until: float) -> str:
-        size = 0
+        size = count = 0
         pending: list[bytes] = []
         for part in self._parts(until):
             if part is None:
@@ -129,10 +131,13 @@ class Hearing:
             if b"\n" not in part:
                 pending.append(part)
                 continue
-            *whole, rest = b"".join([*pending, part]).split(b"\n")
+            *whole, rest = b"".join([*pending, part]).split(b"\n", MOST_LINES)
             pending = [rest]
             for line in whole:
                 self._take(line)
+            count += len(whole)
+            if count >= MOST_LINES:
+                return f"more than {MOST_LINES} lines of output"
         self._take(b"".join(pending))
         return ""
 

@@ -199,7 +199,7 @@ def test_a_child_in_the_background_that_holds_the_output_does_not_hold_us(server
 @pytest.mark.root
 def test_a_hundred_megabytes_are_cut_off(server: Sshd) -> None:
     before = psutil.Process().memory_info().rss
-    script = printed(record()) + "; yes 0123456789 | head -c 100000000; " + printed(LAST)
+    script = printed(record()) + f"; yes {'0123456789' * 100} | head -c 100000000; " + printed(LAST)
     heard = ask(server, options=Options(run_s=20), command=saying(script))
 
     assert heard.kind == "cut"
@@ -309,6 +309,17 @@ def test_a_million_findings_are_cut_off(server: Sshd) -> None:
     assert heard.kind == "cut"
     assert len(heard.report.findings) <= belief.MOST_FINDINGS
     assert time.process_time() - began < 10
+
+
+@pytest.mark.root
+def test_two_million_lines_of_nothing_are_cut_off_before_they_fill_the_memory(server: Sshd) -> None:
+    before = psutil.Process().memory_info().rss
+    heard = ask(server, options=Options(run_s=20), command=saying("yes '{' | head -n 2000000"))
+
+    assert heard.kind == "cut"
+    assert heard.reach.reason == "more than 20000 lines of output: kept the 0 findings that came before"
+    assert len(heard.report.bad_lines) == belief.MOST_BAD_LINES
+    assert psutil.Process().memory_info().rss - before < 32 << 20
 
 
 LIES: dict[str, tuple[dict[str, Any], str]] = {

@@ -5,16 +5,23 @@ from __future__ import annotations
 import json
 import pathlib
 import re
+import tempfile
+import threading
+import time
 from collections.abc import Iterable
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from agent.report import FIELDS
 from inventory.model import Host
 from smoketests import belief, show
-from smoketests.fanout import HostReport
-from smoketests.hearing import Heard
+from smoketests.bundle import Bundle
+from smoketests.fanout import HostReport, _Outcome
+from smoketests.hearing import Heard, Hearing, Options
 from smoketests.show.fold import MOST_ROWS_OF_A_HOST
 from smoketests.store import Keeping
 from tests.many_hosts import host_report, survey, swappiness
@@ -26,19 +33,32 @@ PATH = "../../../../etc/passwd"
 LIAR = Host("kafka-a02", cluster="prod-a", roles=("broker",), rack="r7")
 HEADER = {"schema": 1, "kind": "header", "host": "kafka-a02", "at": AT, "guessed": [], "previous_at": ""}
 LAST = finding(check="agent", item="state")
+ITSELF = {"host": "kafka-a02", "cluster": "prod-a", "role": "broker", "rack": "r7"}
 
 
 def rows(*findings: Any) -> list[str]:
     return [text if isinstance(text, str) else json.dumps(text) for text in [HEADER, *findings, LAST]]
 
 
+def raw(record: Any) -> str:
+    """As the agent writes it."""
+    return json.dumps(record, separators=(",", ":"))
+
+
 def lie(**fields: Any) -> dict[str, Any]:
     return finding("critical", reason="a lie", **fields)
+
+
+# how many lines of the store are about the two honest hosts of `run`
+HONEST = [4, 3]
 
 
 def evil(words: str) -> dict[str, Any]:
     return finding("critical", item=words, reason=words, facts={words: words}, run_id=words, cluster=words, role=words)
 
+
+MINE = raw(finding(**ITSELF))
+AS_ANOTHER = MINE[:-1] + ',"host":"kafka-a01"}'
 
 LIES: dict[str, list[str]] = {
     "escape sequences": rows(evil(ESCAPES)),
@@ -60,6 +80,14 @@ LIES: dict[str, list[str]] = {
     "a million findings": rows(*[finding("critical", item=f"i{n}", reason=f"r{n}") for n in range(7_000)]),
     "times that are none": rows(lie(at="9999", first_seen="x" * 1000)),
     "halves of surrogate pairs": rows('{"schema":1,' + json.dumps(evil("\\ud800"))[1:].replace("\\\\ud800", "\\ud800")),
+    # read as one array of as many values as there are lines, the third line would stand beside an honest record
+    "lines that make sense together only": rows(f"{MINE},{MINE},{MINE}", MINE[:-1] + ',"x":[1', AS_ANOTHER, "{}]}"),
+    "two records on a line": rows(f"{MINE},{MINE}", MINE),
+    "another's name between its own": rows(MINE[:-1] + ',"host":"kafka-a01","host":"kafka-a02"}'),
+    "another's name after its own": rows(AS_ANOTHER),
+    "a key twice in a header": rows(raw({**HEADER, "run_id": "r1"})[:-1] + ',"host":"kafka-a01","run_id":"r0"}'),
+    "a key twice in its facts": rows(MINE.replace('"errors":2', '"errors":2,"errors":0')),
+    "endless numbers": rows(MINE.replace('"errors":2', '"errors":' + "9" * 4000)),
     "deep nesting": rows('{"a":' * 5000, {**finding(), "facts": {"a": [[[[["x"]]]]]}}),
 }
 
@@ -123,7 +151,81 @@ def test_no_lie_becomes_a_path_or_another_hosts_line_of_the_store(lie: str, tmp_
     stored = [json.loads(line) for line in kept.read_text().splitlines()]
     assert {row["host"] for row in stored} == {"kafka-a01", "kafka-a02", "kafka-a03"}
     assert {row["run_id"] for row in stored} == {"r1"}
-    assert len([row for row in stored if row["host"] == "kafka-a01"]) == 4
+    assert len([row for row in stored if row["host"] == "kafka-a01"]) == HONEST[0]
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_what_is_stored_of_a_lie_is_our_own_encoding_of_what_was_checked(lie: str) -> None:
+    heard = told(LIES[lie])
+    believed = [*([heard.report.header] if heard.report.header else []), *heard.report.findings]
+
+    assert heard.lines == [belief.ENCODE(record) for record in believed]
+
+
+class Said:
+    """The end of an ssh channel as paramiko gives it: these bytes in these parts, then the end. Nothing can be sent."""
+
+    def __init__(self, parts: Iterable[bytes]) -> None:
+        self._parts = iter(parts)
+        self.status_event, self.exit_status = threading.Event(), 0
+        self.status_event.set()
+
+    def settimeout(self, _seconds: float) -> None: ...
+
+    def sendall(self, _data: bytes) -> None:
+        raise OSError("closed")
+
+    def recv(self, _most: int) -> bytes:
+        return next((part for part in self._parts if part), b"")
+
+
+def object_of(pairs: Iterable[tuple[str, Any]]) -> str:
+    return "{" + ",".join(f"{raw(key)}:{raw(value)}" for key, value in pairs) + "}"
+
+
+NAMES = st.sampled_from(["kafka-a01", "kafka-a02", "prod-a", "prod-b", "r1", "r0"])
+VALUES = NAMES | st.none() | st.integers() | st.floats() | st.text(max_size=5) | st.lists(NAMES, max_size=2)
+KEYS = st.sampled_from([*FIELDS, "kind", "drawer"])
+# the text of an object: keys may stand twice, and in any order
+PAIRS = st.lists(st.tuples(KEYS, VALUES), max_size=4)
+RECORDS = st.sampled_from([list(record.items()) for record in (finding(), finding(**ITSELF), HEADER, {})])
+OBJECTS = st.builds(lambda before, record, after: object_of([*before, *record, *after]), PAIRS, RECORDS, PAIRS)
+WHOLE = [MINE, AS_ANOTHER, f"{MINE},{MINE}", f"{MINE},{MINE},{MINE}", MINE[:-1] + ',"x":[1', "{}]}", "{}]"]
+JOINTS = st.sampled_from([b"\n"] * 6 + [b",", b"", b"\r\n", b" ", b"\n\n", b"],[", b"\x00", b"\x0b", b"\xe2\x80\xa8"])
+PIECES = (
+    OBJECTS.map(str.encode)
+    | st.sampled_from([line.encode() for line in WHOLE])
+    | st.binary(max_size=8)
+    | st.sampled_from([b"{", b"}", b"[", b"]", b'"', b"\\"])
+)
+BYTES = st.lists(st.tuples(PIECES, JOINTS), max_size=8).map(lambda told: b"".join(b"".join(pair) for pair in told))
+
+
+@given(BYTES, st.integers(1, 2000))
+def test_whatever_bytes_a_host_sends_no_line_of_the_store_says_another_host_cluster_or_run(
+    said: bytes, size: int
+) -> None:
+    parts = [said[start : start + size] for start in range(0, len(said), size)]
+    heard = Hearing(Said(parts), Options(), Bundle(b"", "", ""), LIAR).to_the_end(time.monotonic() + 60)
+    with tempfile.TemporaryDirectory() as folder:
+        keeper = Keeping(folder, "r1", AT)
+        run(_Outcome(LIAR, 0.1, heard).believed("r1"), keeper)
+        keeper.end()
+        (kept,) = [path for path in pathlib.Path(folder).rglob("*") if path.is_file()]
+        lines = kept.read_bytes().split(b"\n")
+
+    assert lines.pop() == b""
+    records = [json.loads(line, object_pairs_hook=each_key_once, parse_constant=pytest.fail) for line in lines]
+    assert {(record["host"], record["cluster"], record["run_id"]) for record in records} <= {
+        (host, "prod-a", "r1") for host in ("kafka-a01", "kafka-a02", "kafka-a03")
+    }
+    # what an honest host said is there as often as it said it, and not once more
+    assert [sum(record["host"] == host for record in records) for host in ("kafka-a01", "kafka-a03")] == HONEST
+
+
+def each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    assert len(dict(pairs)) == len(pairs)
+    return dict(pairs)
 
 
 def test_a_flood_leaves_the_others_in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
