@@ -41,7 +41,7 @@ def _read(servers: Sequence[str], settings: Mapping[str, Any]) -> KafkaFacts:
 
 
 def connect(servers: Sequence[str], settings: Mapping[str, Any]) -> Any:
-    """A kafka.KafkaAdminClient of this cluster, for its caller to close. CannotRead with the reason.
+    """A kafka_client.Client of this cluster, for its caller to close. CannotRead with the reason.
 
     Every request of it ends after REQUEST_S. kafka-python's own errors come from what is asked of it later.
     """
@@ -66,12 +66,13 @@ def _greeted(addresses: Sequence[tuple[str, int]], settings: Mapping[str, Any]) 
 
 
 def _admin(servers: Sequence[str], settings: Mapping[str, Any]) -> Any:
-    from kafka import KafkaAdminClient
     from kafka.errors import KafkaError
+
+    from smoketests.readers.kafka_client import Client
 
     logging.getLogger("kafka").addHandler(logging.NullHandler())
     try:
-        return KafkaAdminClient(
+        return Client(
             bootstrap_servers=list(servers), client_id="fleet-smoke", request_timeout_ms=int(REQUEST_S * 1000),
             bootstrap_timeout_ms=int(BOOTSTRAP_S * 1000), reconnect_backoff_ms=AVOID_DEAD_MS,
             reconnect_backoff_max_ms=AVOID_DEAD_MS, **settings,

@@ -16,6 +16,8 @@ import pytest
 from tests.real.namespace import kill, wait_for
 from tests.real.zookeeper import free_port
 
+# what a test gets that asks for no version; scripts/kafka-jars fetches others too
+VERSION = "3.9.1"
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "fleet-smoke/kafka"
 # As in Kafka's own log4j.properties: server.log in its folder, and the same on standard output.
 LOGGING = """log4j.rootLogger=INFO,out,file
@@ -40,38 +42,39 @@ SMALL = {
 }
 
 
-def classpath() -> str:
-    """Where Kafka's classes are; skips the test where they are nowhere."""
+def classpath(version: str = VERSION) -> str:
+    """Where the classes of this Kafka are; skips the test where they are nowhere."""
     if not shutil.which("java"):
         pytest.skip("needs java (package default-jre-headless)")
-    versions = sorted(CACHE.glob("*/kafka_2.13-*.jar"))
-    if not versions:
-        pytest.skip("needs Kafka's jars (scripts/kafka-jars)")
-    return ":".join(map(str, sorted(versions[-1].parent.glob("*.jar"))))
+    jars = sorted((CACHE / version).glob("*.jar"))
+    if not jars:
+        pytest.skip(f"needs the jars of Kafka {version} (scripts/kafka-jars {version})")
+    return ":".join(map(str, jars))
 
 
-def _java(folder: pathlib.Path, *words: str) -> list[str]:
+def _java(folder: pathlib.Path, version: str, *words: str) -> list[str]:
     (folder / "log4j.properties").write_text(LOGGING)
     logging = [f"-Dkafka.logs.dir={folder}", f"-Dlog4j.configuration=file:{folder}/log4j.properties"]
-    return ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *logging, "-cp", classpath(), *words]
+    small = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    return ["java", *small, *logging, "-cp", classpath(version), *words]
 
 
 class Kafka:
     """with Kafka(folder, {...server.properties}) as server: server.address; killed by its process id at the end.
 
     It may be stopped and started again. host: the address that it listens on. enter: a command in front of java's,
-    such as `nsenter …`, to run it in the namespaces of a host.
+    such as `nsenter …`, to run it in the namespaces of a host. version: of Kafka.
     """
 
     def __init__(
         self, folder: pathlib.Path, settings: dict[str, object], port: int = 0, host: str = "127.0.0.1",
-        enter: Sequence[str] = (),
+        enter: Sequence[str] = (), version: str = VERSION,
     ) -> None:  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.port, self.host = folder, port or free_port(), host
         self.address = f"{host}:{self.port}"
         self.config = folder / "server.properties"
-        self._enter = list(enter)
+        self._enter, self._version = list(enter), version
         given = {**SMALL, "log.dirs": folder / "logs", "listeners": f"PLAINTEXT://{self.address}", **settings}
         self.config.write_text("".join(f"{name}={value}\n" for name, value in given.items()))
 
@@ -87,13 +90,13 @@ class Kafka:
     def start(self) -> None:
         """Start its process; `wait` waits until it listens."""
         with open(self.folder / "kafkaServer.out", "ab") as log:
-            command = [*self._enter, *_java(self.folder, "kafka.Kafka", str(self.config))]
+            command = [*self._enter, *_java(self.folder, self._version, "kafka.Kafka", str(self.config))]
             self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder)
 
     def format(self) -> subprocess.Popen[bytes]:
         """Begin to format its log dirs; those that are formatted already stay as they are."""
         words = ("kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", CLUSTER_ID, "-c", str(self.config))
-        return subprocess.Popen([*self._enter, *_java(self.folder, *words)], stdout=subprocess.DEVNULL)
+        return subprocess.Popen([*self._enter, *_java(self.folder, self._version, *words)], stdout=subprocess.DEVNULL)
 
     def wait(self) -> None:
         wait_for("Kafka's answer", self._answers, 120.0)
@@ -115,13 +118,15 @@ class Kafka:
         self.stop()
 
 
-def with_zookeeper(folder: pathlib.Path, number: int, zookeeper: str, **settings: object) -> Kafka:
+def with_zookeeper(
+    folder: pathlib.Path, number: int, zookeeper: str, version: str = VERSION, **settings: object
+) -> Kafka:
     """A broker that registers itself in ZooKeeper."""
     given = {"broker.id": number, "zookeeper.connect": zookeeper, "zookeeper.session.timeout.ms": 4000, **settings}
-    return Kafka(folder, given)
+    return Kafka(folder, given, version=version)
 
 
-def with_kraft(folder: pathlib.Path, protocol: str = "PLAINTEXT", **settings: object) -> Kafka:
+def with_kraft(folder: pathlib.Path, protocol: str = "PLAINTEXT", version: str = VERSION, **settings: object) -> Kafka:
     """Broker and controller in one process, its log formatted. protocol: what its clients must speak."""
     port, controller = free_port(), free_port()
     broker = f"127.0.0.1:{port}"
@@ -139,6 +144,7 @@ def with_kraft(folder: pathlib.Path, protocol: str = "PLAINTEXT", **settings: ob
             **settings,
         },
         port,
+        version=version,
     )
     format_logs([server])
     return server

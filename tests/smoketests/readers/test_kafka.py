@@ -174,10 +174,11 @@ def test_a_real_broker_that_speaks_tls(tmp_path: pathlib.Path) -> None:
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     both = tmp_path / "both.pem"
     both.write_text(key.read_text() + certificate.read_text())
-    server = kafka_servers.with_kraft(tmp_path / "tls", "SSL", **{
+    stores: dict[str, Any] = {
         "ssl.keystore.type": "PEM", "ssl.keystore.location": both,
         "ssl.truststore.type": "PEM", "ssl.truststore.location": certificate,
-    })  # fmt: skip
+    }  # fmt: skip
+    server = kafka_servers.with_kraft(tmp_path / "tls", "SSL", **stores)
     with server:
         trusting = {"security_protocol": "SSL", "ssl_truststore_type": "PEM"}
         right = client(tmp_path, **trusting, ssl_truststore_location=str(certificate))
