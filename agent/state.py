@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 SCHEMA = 1
 INCIDENT_DAYS = 7
 INCIDENTS_PER_ITEM = 200
-HISTORY_DAYS = 8
-HISTORY_STEP_S = 6 * 3600
+HISTORY_DAYS = 31
+HISTORY_STEP_S = 12 * 3600
+HISTORY_ROWS = 64
 DAY_S = 86400
 
 
@@ -28,6 +29,14 @@ class Delta(NamedTuple):
 
     change: int
     seconds: float
+
+
+class Stretch(NamedTuple):
+    """A slow number that runs saw unchanged from one moment to another (seconds since the epoch)."""
+
+    since: float
+    until: float
+    value: int
 
 
 class State:
@@ -77,22 +86,46 @@ class State:
         at, old = before
         return Delta(value - old if value >= old else value, max(self._now - at, 0.0))
 
-    def history(self, key: str, value: int) -> List[Tuple[float, int]]:
-        """Remember a slow number, and give its earlier values as (time, value), oldest first, 8 days back."""
-        earlier = [
-            (at, old) for at, old in self._before["history"].get(key, ()) if at >= self._now - HISTORY_DAYS * DAY_S
-        ]
+    def history(self, key: str, value: int) -> List[Stretch]:
+        """Remember a slow number, and give its earlier values, oldest first, 31 days back.
+
+        A value that stands still costs one row, however many runs saw it. Of one that changes with every run a value
+        is kept each 12 hours, and at most 64 in all.
+        """
+        earlier = self._stretches(key)
         kept = list(earlier)
-        if not kept or self._now - kept[-1][0] >= HISTORY_STEP_S:
-            kept.append((self._now, value))
+        if kept and kept[-1].value == value:
+            kept[-1] = kept[-1]._replace(until=self._now)
+        else:
+            if len(kept) > 1 and kept[-1].since - kept[-2].since < HISTORY_STEP_S:
+                kept.pop()
+            kept.append(Stretch(self._now, self._now, value))
         with self._lock:
-            self._after["history"][key] = kept
+            self._after["history"][key] = [
+                [int(since), int(until), number] for since, until, number in kept[-HISTORY_ROWS:]
+            ]
         return earlier
+
+    def _stretches(self, key: str) -> List[Stretch]:
+        """What is remembered under this key. A row of an older agent is (time, value); a damaged one is left out."""
+        rows = self._before["history"].get(key)
+        found = [_stretch(row) for row in rows] if isinstance(rows, list) else []
+        oldest = self._now - HISTORY_DAYS * DAY_S
+        return [row for row in found if row and row.since <= row.until and oldest <= row.until <= self._now]
 
     def growth(self, key: str, value: int, days: float) -> Optional[int]:
         """How far a slow number grew over the last `days`, from what earlier runs saw; None on the first sight."""
-        since = [old for at, old in self.history(key, value) if at >= self._now - days * DAY_S]
-        return value - min(since) if since else None
+        return self.growths(key, value, days)[0]
+
+    def growths(self, key: str, value: int, *days: float) -> List[Optional[int]]:
+        """The same over several spans of time, of a number that is remembered once."""
+        earlier = self.history(key, value)
+        seen = [[row.value for row in earlier if row.until >= self._now - span * DAY_S] for span in days]
+        return [value - min(values) if values else None for values in seen]
+
+    def known_days(self, key: str) -> float:
+        """For how long earlier runs have known this slow number; 0 on the first sight."""
+        return max((self._now - row.since for row in self._stretches(key)), default=0.0) / DAY_S
 
     def cursor(self, key: str) -> Any:
         """Where the last run of this boot stopped reading, or None."""
@@ -168,6 +201,14 @@ class State:
                 if check in self._judged and key not in self._judged[check]:
                     del self._after["findings"][key]
             return json.dumps(self._after, separators=(",", ":"))
+
+
+def _stretch(row: Any) -> Optional[Stretch]:
+    if not isinstance(row, list) or len(row) not in (2, 3):
+        return None
+    if any(isinstance(part, bool) or not isinstance(part, (int, float)) for part in row):
+        return None
+    return Stretch(float(row[0]), float(row[-2]), int(row[-1])) if all(0 <= part < 2**63 for part in row) else None
 
 
 def _newest_of_each_kind(rows: List[List[Any]]) -> List[List[Any]]:

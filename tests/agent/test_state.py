@@ -76,6 +76,57 @@ def test_runs_every_minute_do_not_let_the_history_grow_without_end() -> None:
     assert len(json.loads(state.dump())["history"]["reallocated"]) <= 8
 
 
+def test_a_number_that_stands_still_for_a_month_costs_one_row_and_is_known_for_a_month() -> None:
+    state = State("boot-1", NOW)
+    for day in range(61):
+        state = after(state, day * DAY_S)
+        grown = state.growths("pending", 7, 7, 30)
+
+    assert json.loads(state.dump())["history"]["pending"] == [[int(NOW), int(NOW + 60 * DAY_S), 7]]
+    assert (grown, state.known_days("pending")) == ([0, 0], 60)
+
+
+def test_growth_is_told_over_a_week_and_over_a_month_from_one_memory() -> None:
+    state = State("boot-1", NOW)
+    for day, value in enumerate([0] * 5 + [3] * 10 + [9] * 5):
+        state = after(state, day * DAY_S)
+        grown = state.growths("pending", value, 7, 30)
+
+    assert grown == [6, 9]
+
+
+def test_the_history_of_an_older_agent_counts() -> None:
+    old = json.loads(State("boot-1", NOW).dump())
+    old["history"] = {"reallocated": [[NOW - 6 * DAY_S, 2], [NOW - DAY_S, 5]]}
+
+    assert State("boot-1", NOW, json.dumps(old)).growth("reallocated", 9, days=7) == 7
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        None,
+        7,
+        "x",
+        [7],
+        [[]],
+        [["a", 1, 2]],
+        [[NOW, None, 2]],
+        [[9e99, 9e99, 1]],
+        [[True, 1]],
+        [[10**400, 10**400, 1]],
+        [[NOW, NOW, float("nan")]],
+    ],
+)
+def test_a_damaged_history_is_left_out_and_mended_by_the_next_run(rows: object) -> None:
+    damaged = json.loads(State("boot-1", NOW).dump())
+    damaged["history"] = {"reallocated": rows}
+    state = State("boot-1", NOW, json.dumps(damaged))
+
+    assert state.growth("reallocated", 9, days=7) is None
+    assert after(state, DAY_S).growth("reallocated", 11, days=7) == 2
+
+
 def test_incidents_stay_in_order_and_go_after_a_week() -> None:
     state = State("boot-1", NOW)
     state.add_incidents("nic", "eth0", [Incident("reset", NOW - 5), Incident("reset", NOW - 50)])
