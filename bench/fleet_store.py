@@ -32,7 +32,7 @@ SELECT i AS number, format('kafka-{{:05d}}', i) AS host, format('prod-{{:03d}}',
 FROM range({hosts}) AS t(i) WHERE (hash(i, {day}) % 300) != 0
 """
 ITEMS = f"""
-SELECT h.host, h.number, s.check_name, format('{{{{}}}}{{{{:02d}}}}', s.prefix, n) AS item, n
+SELECT h.cluster, h.host, h.number, s.check_name, format('{{{{}}}}{{{{:02d}}}}', s.prefix, n) AS item, n
 FROM hosts h
 CROSS JOIN (VALUES ('smart', 'Z', 0, 1), ('disk_usage', '/kafka/d', 2, 1), ('mounts', '/kafka/d', 0, 1),
   ('disk_latency', 'sd', 0, 1), ('memory_errors', 'DIMM_', 16, 0), ('setting', 's', {SETTINGS}, 0))
@@ -46,31 +46,52 @@ SELECT *,
     ELSE 3 + hash(host, item) % 3 END::BIGINT AS severity
 FROM items
 """
+# Of each cluster as a whole: one finding in twelve is a problem on most days.
+CLUSTERS = """
+SELECT *, (hash(cluster, item) % 12) = 0 AND (hash(cluster, item, {day} // 4) % 3) != 0 AS bad
+FROM (SELECT DISTINCT cluster FROM hosts)
+CROSS JOIN (VALUES ('partitions', 'offline'), ('partitions', 'under_replicated'), ('zk_quorum', 'ensemble'))
+  AS t(check_name, item)
+"""
 STATUS = "CASE severity WHEN 5 THEN 'critical' WHEN 4 THEN 'unknown' WHEN 3 THEN 'warning' ELSE 'ok' END"
 REASON = "format('{{}} {{}}: something to know about it, and for how long', check_name, item)"
 SOURCE = "'date={date}/110000-bench.jsonl'"
 
 TABLES = {
     "host_days": f"""
-SELECT {{day}}::INT AS day, h.host, cluster, role, layout, rack, drawer, power_feed, '6.1.0' AS kernel, '1.0' AS agent,
+SELECT {{day}}::INT AS day, h.cluster, h.host, role, layout, rack, drawer, power_feed, '6.1.0' AS kernel,
+  '1.0' AS agent,
   TRUE AS answered, 2::BIGINT AS runs, {SOURCE} AS source,
   count(*) FILTER (severity = 5) AS criticals, count(*) FILTER (severity = 4) AS unknowns,
   count(*) FILTER (severity = 3) AS warnings, count(*) FILTER (severity = 2) AS oks, 0::BIGINT AS skips,
   CASE WHEN (hash(h.host) % 900) = 0 THEN 750e0 ELSE 4e-1 END AS offset_ms,
   CASE WHEN (hash(h.host) % 800) = 0 THEN 300e0 ELSE 0e0 END AS skew_s
-FROM hosts h JOIN findings f ON f.host = h.host GROUP BY ALL ORDER BY h.host""",
+FROM hosts h JOIN findings f ON f.host = h.host GROUP BY ALL
+UNION ALL
+SELECT {{day}}::INT, cluster, '', '', '', '', '', '', '', '', FALSE, 2, {SOURCE}, count(*) FILTER (bad), 0, 0,
+  count(*) FILTER (NOT bad), 0, NULL, NULL
+FROM clusters GROUP BY cluster ORDER BY 2, 3""",
     "states": f"""
-SELECT {{day}}::INT AS day, f.host, cluster, rack, check_name, item, {STATUS} AS status,
+SELECT {{day}}::INT AS day, f.cluster, f.host, rack, check_name, item, {STATUS} AS status,
   CASE WHEN severity > 2 THEN {REASON} END AS reason, CASE WHEN severity > 2 THEN 'tune-os' END AS playbook,
   CASE WHEN severity > 2 THEN {SOURCE} END AS source
-FROM findings f JOIN hosts h ON h.host = f.host ORDER BY f.host""",
+FROM findings f JOIN hosts h ON h.host = f.host
+UNION ALL
+SELECT {{day}}::INT, cluster, '', '', check_name, item, CASE WHEN bad THEN 'critical' ELSE 'ok' END,
+  CASE WHEN bad THEN {REASON} END, CASE WHEN bad THEN 'broker-down' END, CASE WHEN bad THEN {SOURCE} END
+FROM clusters ORDER BY 2, 3""",
     "problem_days": f"""
-SELECT {{day}}::INT AS day, f.host, cluster, rack, check_name, item, 1::BIGINT AS episodes, TRUE AS first_bad,
+SELECT {{day}}::INT AS day, f.cluster, f.host, rack, check_name, item, 1::BIGINT AS episodes, TRUE AS first_bad,
   TRUE AS last_bad, severity, severity AS last_severity, ({{day}} * 86400)::BIGINT AS first_seen, {REASON} AS reason,
   'tune-os' AS playbook, {SOURCE} AS source
-FROM findings f JOIN hosts h ON h.host = f.host WHERE severity > 2 ORDER BY f.host""",
+FROM findings f JOIN hosts h ON h.host = f.host WHERE severity > 2
+UNION ALL
+SELECT {{day}}::INT, cluster, '', '', check_name, item, 1, TRUE, TRUE, 5, 5, ({{day}} * 86400)::BIGINT, {REASON},
+  'broker-down', {SOURCE}
+FROM clusters WHERE bad ORDER BY 2, 3""",
     "disks": """
-SELECT {day}::INT AS day, host, format('Z{{:05d}}D{{:02d}}', number, n) AS item,
+SELECT {day}::INT AS day, cluster, host, format('Z{{:05d}}D{{:02d}}', number, n) AS item,
+  format('Z{{:05d}}D{{:02d}}', number, n) AS disk,
   CASE WHEN (hash(host, item) % 500) = 0 AND {day} - {first} > hash(item, host) % 30 THEN 'critical' ELSE 'ok' END
     AS status,
   ['ST8000NM0055-1RM112', 'HGST HUH728080ALE600', 'TOSHIBA MG05ACA800E', 'WDC WD101KRYZ'][
@@ -82,14 +103,14 @@ SELECT {day}::INT AS day, host, format('Z{{:05d}}D{{:02d}}', number, n) AS item,
   0e0 AS pending, 0e0 AS uncorrectable, NULL::DOUBLE AS grown_defects, NULL::DOUBLE AS wear_percent
 FROM items WHERE check_name = 'smart' ORDER BY host, n""",
     "dimms": """
-SELECT {day}::INT AS day, host, item, 'ok' AS status,
+SELECT {day}::INT AS day, cluster, host, item, 'ok' AS status,
   CASE WHEN (hash(host, item) % 300) = 0
     THEN ({day} - {first}) * (hash(item, host) % 9) ELSE 0 END::DOUBLE AS corrected,
   0e0 AS uncorrected
 FROM items WHERE check_name = 'memory_errors' ORDER BY host, item""",
     "mounts": """
 SELECT *, 8e12 - used_bytes AS free_bytes FROM (
-  SELECT {day}::INT AS day, host, item, 'ok' AS status, n > 1 AS data,
+  SELECT {day}::INT AS day, cluster, host, item, 'ok' AS status, n > 1 AS data,
     round(8e10 * (40 + hash(host) % 20 + hash(host, item) % 3 + hash(host, item, {day}) % 100 / 100
       + CASE WHEN (hash(host, item) % 500) = 0 THEN ({day} - {first}) * 1.1 ELSE 0 END)) AS used_bytes
   FROM items WHERE check_name = 'disk_usage') ORDER BY host, item""",
@@ -99,7 +120,7 @@ SELECT {{day}}::INT AS day, f.host, item, 'ok' AS status, TRUE AS rotational,
     AS read_await_ms,
   8 + hash(f.host, item, hour, 1) % 400 / 100 AS write_await_ms,
   (hour * 4 + hash(f.host, item) % 9)::DOUBLE AS busy_percent,
-  hour::INT AS hour, cluster, role, layout
+  hour::INT AS hour, f.cluster, role, layout
 FROM items f JOIN hosts h ON h.host = f.host CROSS JOIN (VALUES {", ".join(f"({hour})" for hour in HOURS)}) AS t(hour)
 WHERE check_name = 'disk_latency' ORDER BY f.host, item""",
 }
@@ -117,7 +138,7 @@ def write(store: pathlib.Path, hosts: int, night: str) -> int:
 def _write_day(database: Any, store: pathlib.Path, hosts: int, day: int, night: int) -> int:
     date = reports.date_of(day)
     numbers = {"hosts": hosts, "day": day, "first": night - DAYS + 1, "date": date}
-    for name, query in (("hosts", HOSTS), ("items", ITEMS), ("findings", FINDINGS)):
+    for name, query in (("hosts", HOSTS), ("items", ITEMS), ("findings", FINDINGS), ("clusters", CLUSTERS)):
         database.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {query.format(**numbers)}")
     rows: dict[str, int] = {}
     paths: dict[str, list[str]] = {}

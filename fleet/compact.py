@@ -24,7 +24,7 @@ STAGE = "stage"
 BATCH_BYTES = 1 << 30
 NAMED_ASIDE = 200
 IN_FLIGHT = 3
-VERSION = 2
+VERSION = 3
 
 
 class Incomplete(Exception):

@@ -58,8 +58,18 @@ QUIET_CHECKS = {
 }
 
 
+CLUSTER_FINDINGS = (
+    ("partitions", "offline"),
+    ("partitions", "under_replicated"),
+    ("cluster_disk_balance", "brokers"),
+    ("zk_quorum", "ensemble"),
+)
+
+
 class Fault(NamedTuple):
-    """One planted fault: days back from the night when it begins and ends, and what a finding then says."""
+    """One planted fault, of a host or of a whole cluster (`prod-a/`): days back from the night when it begins and ends,
+    and what a finding then says.
+    """
 
     host: str
     check: str
@@ -180,6 +190,10 @@ FAULTS = (
     Fault(MENDED, "nic_link", "eth1", "critical", "eth1 has no carrier", "nic-resets", 6, 0),
     Fault(WORSE, "cooling", "Fan3", "warning", "Fan3 turns at 1200 of 4000 rpm", "overheating", 3, 0),
     Fault(WORSE, "cooling", "Fan3", "critical", "Fan3 stands still", "overheating", 0),
+    # of a cluster as a whole: host ''
+    Fault("prod-a/", "partitions", "offline", "critical", "3 partitions have no leader", "broker-down"),
+    Fault("prod-b/", "partitions", "offline", "critical", "17 partitions have no leader", "broker-down", 2),
+    Fault("prod-c/", "partitions", "under_replicated", "warning", "9 partitions are under-replicated", "", 3, 0),
     Fault("kafka-a25", "reach", "ssh", "critical", "no answer on port 22 within 5 s", "broker-down"),
 )
 
@@ -200,6 +214,11 @@ PLANTED: Mapping[str, set[str]] = {
     | {f"{host} smart {serial(host, disk)}" for host, disk in BATCH_DISKS},
     "resolved": {f"{MENDED} nic_link eth1"},
     "unseen": set(),
+    "cluster_changes": {
+        "new prod-a partitions offline",
+        "ongoing prod-b partitions offline",
+        "resolved prod-c partitions under_replicated",
+    },
     "flapping": {f"{FLAPPING} nic_resets eth0"},
     "disk_trends": {f"{REALLOCATING[0]} {serial(*REALLOCATING)}", f"{WEARING[0]} {serial(*WEARING)}"},
     "slow_disks": {f"{SLOW[0]} sd{'abcdefgh'[SLOW[1]]}"},
@@ -235,6 +254,28 @@ def _write_run(store: str, night: int, back: int, hour: int, hosts: int) -> None
         for number in range(hosts):
             for line in _lines(Machine(host_name(number), date, night, back, hour, run_id)):
                 file.write(line + "\n")
+        for cluster in CLUSTERS[: -(-hosts // HOSTS_OF_CLUSTER)]:
+            for line in _cluster_lines(cluster, date, night, back, hour, run_id):
+                file.write(line + "\n")
+
+
+def _cluster_lines(cluster: str, date: str, night: int, back: int, hour: int, run_id: str) -> Iterator[str]:
+    """What the controller finds of a whole cluster: the host is empty."""
+    whole = Machine(f"{cluster}/", date, night, back, hour, run_id)
+    at = f"{date}T{hour:02d}:01:00Z"
+    run = {
+        "schema": 1,
+        "run_id": run_id,
+        "at": at,
+        "cluster": cluster,
+        "host": "",
+        "role": "",
+        "layout": "",
+        "rack": "",
+    }
+    faults = {(f.check, f.item): f for f in FAULTS if f.host == whole.host and f.stands(back)}
+    for check, item in CLUSTER_FINDINGS:
+        yield json.dumps({**run, **_finding(whole, check, item, {}, faults.get((check, item)))})
 
 
 class Machine(NamedTuple):

@@ -16,6 +16,7 @@ LINES_OF_SECTION = 25
 # A space at which no line is broken.
 JOINED = "\N{NO-BREAK SPACE}"
 FOOT = "What to do: smoke playbook show NAME, the name after >.\nA host's history: smoke report HOST."
+STANDING = ("new", "worse", "ongoing")
 HEALTHS = ("critical", "unknown", "warning", "silent")
 
 
@@ -67,14 +68,19 @@ def digest(night: Night) -> Digest:
 
 def _counts(night: Night) -> dict[str, int]:
     """Findings by status, and silent hosts."""
-    standing = [row["status"] for row in night.tables["changes"] if row["change"] in ("new", "worse", "ongoing")]
+    standing = [row["status"] for row in _both(night) if row["change"] in STANDING]
     counts = {status: standing.count(status) for status in ("critical", "unknown", "warning")}
     return {**counts, "silent": len(night.tables["silent_hosts"])}
 
 
+def _both(night: Night) -> Rows:
+    """The changes of hosts and of clusters."""
+    return [*night.tables["changes"], *night.tables["cluster_changes"]]
+
+
 def _headline(night: Night, words: str, hosts: int) -> str:
-    new = sum(row["change"] in ("new", "worse") for row in night.tables["changes"])
-    mended = sum(row["change"] == "resolved" for row in night.tables["changes"])
+    new = sum(row["change"] in ("new", "worse") for row in _both(night))
+    mended = sum(row["change"] == "resolved" for row in _both(night))
     said = f"{hosts} hosts: {words}. {new} new or worse since the night before, {mended} resolved."
     return said if night.sources else f"No report at all came in on {night.date}. {said}"
 
@@ -87,6 +93,7 @@ def _shortened(section: Section) -> Section:
 def _sections(night: Night) -> list[Section]:
     tables = night.tables
     return [
+        Section("cluster_changes", "Clusters as a whole", _of_clusters(tables["cluster_changes"])),
         Section("new", "New since the night before", _changes(tables, "new")),
         Section("worse", "Worse than the night before", _changes(tables, "worse")),
         Section("shared_fate", "One cause behind several", list(map(_shared, tables["shared_fate"]))),
@@ -118,6 +125,22 @@ def _changes(tables: dict[str, Rows], change: str) -> list[Line]:
     return [_change(rows) for rows in worst_first]
 
 
+def _of_clusters(rows: Rows) -> list[Line]:
+    """What stands, and what does not any more, of each cluster as a whole; each cluster has lines of its own."""
+    return [
+        Line(
+            row["status"] if row["change"] in STANDING else "",
+            f"cluster {row['cluster'] or '-'}",
+            f"{row['check_name']} {row['item']}",
+            f"{row['change']}: {row['reason']}",
+            (row["playbook"] or "") if row["change"] in STANDING else "",
+            f"{row['age_days']:.0f} d" if row["age_days"] >= 1 else "",
+            row["source"] or "",
+        )
+        for row in sorted(rows, key=lambda row: row["change"] not in STANDING)
+    ]
+
+
 def _cleaned(line: Line) -> Line:
     """A host's words without control characters, each on one line."""
     return Line(*("".join(char if char.isprintable() else " " for char in part) for part in line))
@@ -126,10 +149,11 @@ def _cleaned(line: Line) -> Line:
 def _change(rows: Rows) -> Line:
     first = rows[0]
     hosts = sorted({row["host"] for row in rows})
+    machines = len({(row["cluster"], row["host"]) for row in rows})
     items = sorted({row["item"] for row in rows} - {"-"})
     where = fold(hosts) if len(hosts) > 1 else hosts[0]
     what = " ".join([first["check_name"], *([items[0]] if len(items) == 1 else [])])
-    text = f"{first['reason']} ({len(hosts)} hosts)" if len(hosts) > 1 else first["reason"]
+    text = f"{first['reason']} ({machines} hosts)" if machines > 1 else first["reason"]
     oldest = max(row["age_days"] for row in rows)
     age = f"{oldest:.0f} d" if oldest >= 1 else ""
     if first["change"] == "resolved":
@@ -187,9 +211,9 @@ def _suspects(rows: Rows) -> list[Line]:
 
 def _slow(rows: Rows) -> list[Line]:
     """One line for each disk, though both its reads and its writes may be slow."""
-    disks: dict[tuple[str, str], Rows] = {}
+    disks: dict[tuple[str, str, str], Rows] = {}
     for row in rows:
-        disks.setdefault((row["host"], row["item"]), []).append(row)
+        disks.setdefault((row["cluster"], row["host"], row["item"]), []).append(row)
     return [
         Line(
             "warning",
@@ -202,7 +226,7 @@ def _slow(rows: Rows) -> list[Line]:
             + f" in their busiest hour ({both[0]['hour']:02d}h)",
             "replace-jbod-disk",
         )
-        for (host, item), both in disks.items()
+        for (_cluster, host, item), both in disks.items()
     ]
 
 
@@ -251,13 +275,18 @@ def _failing(rows: Rows) -> list[Line]:
         Line(
             "",
             row["check_name"],
-            "1 host" if row["hosts"] == 1 else f"{row['hosts']} hosts",
+            _asked(row),
             ", ".join(f"{row[f'{name}s']} {name}" for name in ("critical", "unknown", "warning") if row[f"{name}s"])
             + f"; {row['item_days']} item-days in 30 days",
         )
         for row in rows[:8]
-        if row["hosts"]
+        if row["hosts"] or row["clusters"]
     ]
+
+
+def _asked(row: dict[str, Any]) -> str:
+    counts = ((row["hosts"], "host"), (row["clusters"], "cluster"))
+    return ", ".join(f"{count} {name}{'s' if count > 1 else ''}" for count, name in counts if count)
 
 
 def _aside(night: Night) -> list[Line]:

@@ -1,7 +1,8 @@
 """Report lines -> the flat tables of one or more days: one SELECT each, over the views `lines` and `findings`.
 
-Every table has `date` (its folder) and `day` (days since 1970-01-01). What counts for a day is the last run that
-asked a check on a host; the time of a run is the controller's, from the file's name, not the host's clock.
+Every table has `date` (its folder) and `day` (days since 1970-01-01). A host is known by its cluster and its name: two
+clusters may each have a kafka-01. What is found of a whole cluster has the host ''. What counts for a day is the last
+run that asked a check on a host; the time of a run is the controller's, from the file's name, not the host's clock.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ MISSING = " ".join(
 LINES = f"""
 WITH placed AS (
   SELECT *, substring_index(path, '/', -2) AS source, left(host, {LONGEST_NAME}) AS host_name,
+    left(coalesce(cluster, ''), {LONGEST_NAME}) AS cluster_name,
     left(`check`, {LONGEST_NAME}) AS check_name, left(item, {LONGEST_NAME}) AS item_name
   FROM records
 ), judged AS (
@@ -75,7 +77,7 @@ SELECT
   run_key,
   is_header,
   run_id,
-  cluster,
+  cluster_name AS cluster,
   host_name AS host,
   role,
   layout,
@@ -96,16 +98,16 @@ SELECT
   CASE WHEN check_name IN ({quoted(tuple(facts.FOLLOWED))}) THEN
     from_json(facts, '{schema.facts_ddl()}', map('allowNonNumericNumbers', 'false')) END AS f,
   row_number() OVER (
-    PARTITION BY date, host_name, check_name, problem, item_name, run_id
+    PARTITION BY date, cluster_name, host_name, check_name, problem, item_name, run_id
     ORDER BY severity DESC, reason, source) AS copy,
-  run_key = max(run_key) OVER (PARTITION BY date, host_name, check_name, problem) AS is_last
+  run_key = max(run_key) OVER (PARTITION BY date, cluster_name, host_name, check_name, problem) AS is_last
 FROM keyed
 """
 
 FINDINGS = "SELECT * FROM lines WHERE problem IS NULL AND NOT is_header AND copy = 1"
 
 STATES = """
-SELECT date, day, host, left(cluster, 200) AS cluster, left(rack, 200) AS rack, check_name, item, status,
+SELECT date, day, cluster, host, left(rack, 200) AS rack, check_name, item, status,
   CASE WHEN bad THEN reason END AS reason,
   CASE WHEN bad THEN left(playbook, 200) END AS playbook,
   CASE WHEN bad THEN source END AS source
@@ -116,17 +118,17 @@ WHERE is_last
 # One row for each item that was a problem in any run of the day. An episode is a row of runs with a problem.
 PROBLEM_DAYS = """
 WITH troubled AS (
-  SELECT DISTINCT day, host, check_name, item FROM findings WHERE bad
+  SELECT DISTINCT day, cluster, host, check_name, item FROM findings WHERE bad
 ), runs AS (
   SELECT f.* FROM findings f JOIN troubled t
-  ON t.day = f.day AND t.host = f.host AND t.check_name = f.check_name AND t.item = f.item
+  ON t.day = f.day AND t.cluster = f.cluster AND t.host = f.host AND t.check_name = f.check_name AND t.item = f.item
 ), marked AS (
   SELECT *, lag(bad, 1, false) OVER w AS bad_before,
     row_number() OVER w AS nth
   FROM runs
-  WINDOW w AS (PARTITION BY day, host, check_name, item ORDER BY run_key)
+  WINDOW w AS (PARTITION BY day, cluster, host, check_name, item ORDER BY run_key)
 )
-SELECT date, day, host, left(max_by(cluster, run_key), 200) AS cluster, left(max_by(rack, run_key), 200) AS rack,
+SELECT date, day, cluster, host, left(max_by(rack, run_key), 200) AS rack,
   check_name, item,
   count(CASE WHEN bad AND NOT bad_before THEN 1 END) AS episodes,
   max(nth = 1 AND bad) AS first_bad,
@@ -138,7 +140,7 @@ SELECT date, day, host, left(max_by(cluster, run_key), 200) AS cluster, left(max
   left(max_by(playbook, run_key) FILTER (WHERE bad), 200) AS playbook,
   max_by(source, run_key) FILTER (WHERE bad) AS source
 FROM marked
-GROUP BY date, day, host, check_name, item
+GROUP BY date, day, cluster, host, check_name, item
 """
 
 
@@ -150,21 +152,21 @@ HOST_DAYS = f"""
 WITH asked AS (
   SELECT date, day, host, run_key, run_id, source, cluster, role, layout, rack, drawer, power_feed, kernel, agent,
     is_header, max(clock - started) AS ahead_s,
-    is_header OR max(check_name NOT IN ({CONTROLLER})) AS own
+    host != '' AND (is_header OR max(check_name NOT IN ({CONTROLLER}))) AS own
   FROM lines
   WHERE problem IS NULL
   GROUP BY ALL
 ), placed AS (
   SELECT *,
-    row_number() OVER (PARTITION BY day, host ORDER BY own DESC, run_key DESC, is_header DESC, source) AS back,
-    row_number() OVER (PARTITION BY day, host ORDER BY is_header DESC, run_key DESC, source) AS header_back
+    row_number() OVER (PARTITION BY day, cluster, host ORDER BY own DESC, run_key DESC, is_header DESC, source) AS back,
+    row_number() OVER (PARTITION BY day, cluster, host ORDER BY is_header DESC, run_key DESC, source) AS header_back
   FROM asked
 ), hosts AS (
-  SELECT day, host, max(own) AS answered, count(DISTINCT CASE WHEN own THEN run_id END) AS runs
+  SELECT day, cluster, host, max(own) AS answered, count(DISTINCT CASE WHEN own THEN run_id END) AS runs
   FROM placed
-  GROUP BY day, host
+  GROUP BY day, cluster, host
 ), counted AS (
-  SELECT day, host,
+  SELECT day, cluster, host,
     count(CASE WHEN status = 'critical' THEN 1 END) AS criticals,
     count(CASE WHEN status = 'unknown' THEN 1 END) AS unknowns,
     count(CASE WHEN status = 'warning' THEN 1 END) AS warnings,
@@ -173,37 +175,42 @@ WITH asked AS (
     max_by(f.offset_ms, abs(f.offset_ms)) FILTER (WHERE check_name = 'clock') AS offset_ms
   FROM findings
   WHERE is_last
-  GROUP BY day, host
+  GROUP BY day, cluster, host
 ), ahead AS (
-  SELECT day, run_id, host, run_key, ahead_s FROM asked WHERE is_header AND ahead_s IS NOT NULL
+  SELECT day, run_id, cluster, host, run_key, ahead_s FROM asked WHERE is_header AND ahead_s IS NOT NULL
 ), usual AS (
   SELECT day, run_id, median(ahead_s) AS ahead_s FROM ahead GROUP BY day, run_id HAVING count(*) >= {PEERS_FOR_CLOCK}
 ), skewed AS (
-  SELECT a.day, a.host, max_by(a.ahead_s - u.ahead_s, a.run_key) AS skew_s
+  SELECT a.day, a.cluster, a.host, max_by(a.ahead_s - u.ahead_s, a.run_key) AS skew_s
   FROM ahead a JOIN usual u ON u.day = a.day AND u.run_id = a.run_id
-  GROUP BY a.day, a.host
+  GROUP BY a.day, a.cluster, a.host
 )
-SELECT p.date, p.day, p.host,
-  {_short("p", "cluster", "role", "layout", "rack")}, {_short("d", "drawer", "power_feed", "kernel", "agent")},
+SELECT p.date, p.day, p.cluster, p.host,
+  {_short("p", "role", "layout", "rack")}, {_short("d", "drawer", "power_feed", "kernel", "agent")},
   answered, runs, p.source,
   coalesce(criticals, 0L) AS criticals, coalesce(unknowns, 0L) AS unknowns, coalesce(warnings, 0L) AS warnings,
   coalesce(oks, 0L) AS oks, coalesce(skips, 0L) AS skips, offset_ms, skew_s
 FROM placed p
-JOIN hosts h ON h.day = p.day AND h.host = p.host
-LEFT JOIN placed d ON d.day = p.day AND d.host = p.host AND d.header_back = 1 AND d.is_header
-LEFT JOIN counted c ON c.day = p.day AND c.host = p.host
-LEFT JOIN skewed s ON s.day = p.day AND s.host = p.host
+JOIN hosts h ON h.day = p.day AND h.cluster = p.cluster AND h.host = p.host
+LEFT JOIN placed d ON d.day = p.day AND d.cluster = p.cluster AND d.host = p.host AND d.header_back = 1 AND d.is_header
+LEFT JOIN counted c ON c.day = p.day AND c.cluster = p.cluster AND c.host = p.host
+LEFT JOIN skewed s ON s.day = p.day AND s.cluster = p.cluster AND s.host = p.host
 WHERE p.back = 1
 """
 
 
-def _followed(check: str, every_run: bool = False) -> str:
+# A disk is known by its serial or worldwide name wherever it is; one that has none, by its host and the kernel's name.
+DISK = """CASE WHEN item RLIKE '^((sd|hd|vd|xvd)[a-z]+|nvme[0-9]+n[0-9]+)$|[/,: ]'
+    THEN concat(cluster, '/', host, '/', item) ELSE item END AS disk"""
+
+
+def _followed(check: str, more: str = "", every_run: bool = False) -> str:
     """One row for each item of a check, with the facts that the tables follow."""
     columns = ", ".join(f"f.{fact} AS {column}" for fact, (column, _kind) in facts.FOLLOWED[check].items())
-    extra = ", hour(timestamp_seconds(started)) AS hour, cluster, role, layout" if every_run else ""
+    extra = f", {more}" if more else ""
     which = "" if every_run else " AND is_last"
     return (
-        f"SELECT date, day, host, item, status, {columns}{extra} "
+        f"SELECT date, day, cluster, host, item, status, {columns}{extra} "
         f"FROM findings WHERE check_name = '{check}' AND item != '{schema.NO_ITEM}'{which}"
     )
 
@@ -212,10 +219,10 @@ TABLES = {
     "host_days": HOST_DAYS,
     "states": STATES,
     "problem_days": PROBLEM_DAYS,
-    "disks": _followed("smart"),
+    "disks": _followed("smart", DISK),
     "dimms": _followed("memory_errors"),
     "mounts": _followed("disk_usage"),
-    "latencies": _followed("disk_latency", every_run=True),
+    "latencies": _followed("disk_latency", "hour(timestamp_seconds(started)) AS hour, role, layout", every_run=True),
 }
 
 BAD_LINES = "SELECT date, source, problem, line FROM lines WHERE problem IS NOT NULL"
@@ -225,22 +232,24 @@ SELECT date, source, problem, count(*) AS lines FROM lines WHERE problem IS NOT 
 
 
 COLUMNS = {
-    "host_days": "day INT, host STRING, cluster STRING, role STRING, layout STRING, rack STRING, drawer STRING, "
+    "host_days": "day INT, cluster STRING, host STRING, role STRING, layout STRING, rack STRING, drawer STRING, "
     "power_feed STRING, kernel STRING, agent STRING, answered BOOLEAN, runs BIGINT, source STRING, criticals BIGINT, "
     "unknowns BIGINT, warnings BIGINT, oks BIGINT, skips BIGINT, offset_ms DOUBLE, skew_s DOUBLE",
-    "states": "day INT, host STRING, cluster STRING, rack STRING, check_name STRING, item STRING, status STRING, "
+    "states": "day INT, cluster STRING, host STRING, rack STRING, check_name STRING, item STRING, status STRING, "
     "reason STRING, playbook STRING, source STRING",
-    "problem_days": "day INT, host STRING, cluster STRING, rack STRING, check_name STRING, item STRING, "
+    "problem_days": "day INT, cluster STRING, host STRING, rack STRING, check_name STRING, item STRING, "
     "episodes BIGINT, first_bad BOOLEAN, last_bad BOOLEAN, severity BIGINT, last_severity BIGINT, first_seen BIGINT, "
     "reason STRING, playbook STRING, source STRING",
-    "disks": "day INT, host STRING, item STRING, status STRING, model STRING, firmware STRING, slot STRING, "
+    "disks": "day INT, cluster STRING, host STRING, item STRING, status STRING, model STRING, firmware STRING, "
+    "slot STRING, "
     "size_bytes DOUBLE, power_on_hours DOUBLE, reallocated DOUBLE, pending DOUBLE, uncorrectable DOUBLE, "
-    "grown_defects DOUBLE, wear_percent DOUBLE",
-    "dimms": "day INT, host STRING, item STRING, status STRING, corrected DOUBLE, uncorrected DOUBLE",
-    "mounts": "day INT, host STRING, item STRING, status STRING, data BOOLEAN, used_bytes DOUBLE, free_bytes DOUBLE",
-    "latencies": "day INT, host STRING, item STRING, status STRING, rotational BOOLEAN, "
+    "grown_defects DOUBLE, wear_percent DOUBLE, disk STRING",
+    "dimms": "day INT, cluster STRING, host STRING, item STRING, status STRING, corrected DOUBLE, uncorrected DOUBLE",
+    "mounts": "day INT, cluster STRING, host STRING, item STRING, status STRING, data BOOLEAN, "
+    "used_bytes DOUBLE, free_bytes DOUBLE",
+    "latencies": "day INT, cluster STRING, host STRING, item STRING, status STRING, rotational BOOLEAN, "
     "read_await_ms DOUBLE, write_await_ms DOUBLE, busy_percent DOUBLE, "
-    "hour INT, cluster STRING, role STRING, layout STRING",
+    "hour INT, role STRING, layout STRING",
 }
 
 

@@ -50,6 +50,7 @@ NO_ITEM = "-"
 CONTROLLER_CHECKS = (
     "reach",
     "broker_ids",
+    "cluster_disk_balance",
     "zk_quorum",
     "slow_disk",
     "clock_skew",

@@ -11,11 +11,13 @@ import json
 import os
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from agent import report
-from agent.status import BY_SEVERITY, OK, SKIPPED, worst
+from agent.status import BY_SEVERITY, OK, SKIPPED, UNKNOWN, worst
+from smoketests.cluster.view import NO_ITEM
 
 DAYS = 30
 DAY_FOLDER = re.compile(r"date=(\d{4}-\d\d-\d\d)")
@@ -23,16 +25,27 @@ FILE = re.compile(r"\d{6}-[0-9a-zA-Z-]{1,64}\.jsonl(\.gz)?")
 SIGNS = {"critical": "C", "unknown": "?", "warning": "w", OK: ".", SKIPPED: ".", "": " "}
 
 
-class Past(NamedTuple):
-    """states: host -> check -> item -> finding, as of the host's last day with a report (`last_day`).
+class Who(NamedTuple):
+    cluster: str
+    host: str
 
-    days: the dates of the window; worst: host -> date -> worst status. unread: what could not be read, and why.
+
+Checks = dict[str, dict[str, Mapping[str, Any]]]
+States = dict[Who, Checks]
+
+
+class Past(NamedTuple):
+    """states: who -> check -> item -> finding, each as of the last day on which its check was asked and could look.
+
+    Who: a host, by cluster and name; the name is empty for what is found of a whole cluster. Each finding's `day` says
+    of which day it is. days: the dates of the window; last_day: the last one with a report of it; worst: who -> date ->
+    worst status; unread: what could not be read, and why.
     """
 
     days: list[str]
-    states: dict[str, dict[str, dict[str, Mapping[str, Any]]]]
-    last_day: dict[str, str]
-    worst: dict[str, dict[str, str]]
+    states: States
+    last_day: dict[Who, str]
+    worst: dict[Who, dict[str, str]]
     unread: list[str]
 
 
@@ -43,11 +56,20 @@ def past(store: str, wanted: str = "", days: int = DAYS) -> Past:
     found = Past(window, {}, {}, {}, [])
     for day in window:
         states = _states(os.path.join(store, f"date={day}"), wanted, found.unread)
-        for host, checks in states.items():
-            found.states[host], found.last_day[host] = checks, day
+        for who, checks in states.items():
+            found.last_day[who] = day
+            _update(found.states.setdefault(who, {}), checks, day)
             statuses = (finding["status"] for items in checks.values() for finding in items.values())
-            found.worst.setdefault(host, {})[day] = worst(statuses)
+            found.worst.setdefault(who, {})[day] = worst(statuses)
     return found
+
+
+def _update(known: Checks, told: Checks, day: str) -> None:
+    """Take a day's findings: a check that was not asked keeps its last ones, and so does one that could not look."""
+    for check, items in told.items():
+        fresh: dict[str, Mapping[str, Any]] = {item: {**finding, "day": day} for item, finding in items.items()}
+        blind = items.get(NO_ITEM, {}).get("status") in (UNKNOWN, SKIPPED)
+        known[check] = {**known.get(check, {}), **fresh} if blind else fresh
 
 
 def _window(folders: list[str], days: int) -> list[str]:
@@ -66,27 +88,32 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def _states(folder: str, wanted: str, unread: list[str]) -> dict[str, dict[str, dict[str, Mapping[str, Any]]]]:
-    """host -> check -> item -> finding; a later run of a check replaces all items of an earlier one."""
-    states: dict[str, dict[str, dict[str, Mapping[str, Any]]]] = {}
+def _states(folder: str, wanted: str, unread: list[str]) -> States:
+    """who -> check -> item -> finding; a later run of a check replaces all items of an earlier one."""
+    states: States = {}
     names = sorted(name for name in (os.listdir(folder) if os.path.isdir(folder) else ()) if FILE.fullmatch(name))
     for name in names:
-        run: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+        run: dict[tuple[Who, str], dict[str, Mapping[str, Any]]] = {}
         read = report.read(_lines(os.path.join(folder, name), wanted, unread))
         if read.bad_lines:
             unread.append(f"{folder}/{name}: {len(read.bad_lines)} lines, the first: {read.bad_lines[0]}")
         for finding in read.findings:
-            if not wanted or wanted in (finding["host"], finding["cluster"]):
+            if not wanted or wanted in _names_of(finding):
                 seen = {**finding, "source": f"{os.path.basename(folder)}/{name}"}
-                run.setdefault((finding["host"], finding["check"]), {})[finding["item"]] = seen
-        for (host, check), items in run.items():
-            states.setdefault(host, {})[check] = items
+                run.setdefault((Who(finding["cluster"], finding["host"]), finding["check"]), {})[finding["item"]] = seen
+        for (who, check), items in run.items():
+            states.setdefault(who, {})[check] = items
     return states
+
+
+def _names_of(finding: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a person may call it: the host, its cluster, or both as CLUSTER/HOST."""
+    return (finding["host"], finding["cluster"], f"{finding['cluster']}/{finding['host']}")
 
 
 def _lines(path: str, wanted: str, unread: list[str]) -> Iterator[str]:
     """The file's lines that can concern what is wanted: parsing is the dear part."""
-    needle = json.dumps(wanted)
+    needle = json.dumps(wanted.rpartition("/")[2] or wanted.rstrip("/"))
     try:
         with gzip.open(path, "rt", errors="replace") if path.endswith(".gz") else open(path, errors="replace") as file:
             for line in file:
@@ -107,28 +134,43 @@ def text(found: Past, wanted: str) -> str:
 def _standing(found: Past) -> str:
     findings = [f for checks in found.states.values() for items in checks.values() for f in items.values()]
     bad = [finding for finding in findings if finding["status"] not in (OK, SKIPPED)]
-    bad.sort(key=lambda f: (-BY_SEVERITY.index(f["status"]), f["host"], f["check"], f["item"]))
-    lines = [_row(finding, found.last_day[finding["host"]], found.days[-1]) for finding in bad]
-    hosts = f"{len(found.states)} host{'s' if len(found.states) > 1 else ''}"
+    bad.sort(key=lambda f: (-BY_SEVERITY.index(f["status"]), f["cluster"], f["host"], f["check"], f["item"]))
+    names = _names(found)
+    lines = [_row(finding, names, found) for finding in bad]
+    count = sum(bool(who.host) for who in found.states)
+    hosts = f"{count} host{'' if count == 1 else 's'}"
     return "\n".join([*lines, f"{hosts}, last reports {max(found.last_day.values())}: {len(bad)} problems"])
 
 
-def _row(finding: Mapping[str, Any], day: str, last: str) -> str:
+def _names(found: Past) -> dict[Who, str]:
+    """What each is called: the host's name, with its cluster where two have a host of that name."""
+    twice = Counter(who.host for who in found.states)
+    return {
+        who: f"cluster {who.cluster}" if not who.host else who.host if twice[who.host] == 1 else "/".join(who)
+        for who in found.states
+    }
+
+
+def _row(finding: Mapping[str, Any], names: Mapping[Who, str], found: Past) -> str:
+    who = Who(finding["cluster"], finding["host"])
+    day = finding["day"]
     todo = f"  > {finding['playbook']}" if finding["playbook"] else ""
-    when = f"  (as of {day})" if day != last else ""
+    when = f"  (as of {day})" if day != found.days[-1] else ""
     since = f"  since {finding['first_seen'][:10]}"
-    head = f"{finding['status'].upper():<8} {finding['host']}  {finding['check']} {finding['item']}"
+    head = f"{finding['status'].upper():<8} {names[who]}  {finding['check']} {finding['item']}"
     return _clean(f"{head}{since}{when}") + "\n" + _clean(f"         {finding['reason']}{todo}")
 
 
 def _strips(found: Past, wanted: str) -> str:
     """kafka-a03  ....w..w....C   one sign a day, a blank where there was no report."""
-    shown = [host for host in sorted(found.worst) if host == wanted or _troubled(found.worst[host])]
-    width = max((len(host) for host in shown), default=0)
+    names = _names(found)
+    asked = [who for who in found.worst if wanted and wanted in (who.host, "/".join(who))]
+    shown = sorted({*asked, *(who for who, days in found.worst.items() if _troubled(days))})
+    width = max((len(names[who]) for who in shown), default=0)
     head = f"{found.days[0]} to {found.days[-1]}: C critical, ? unknown, w warning, . ok, blank no report"
     strips = [
-        f"{_clean(host):<{width}}  |{''.join(SIGNS[found.worst[host].get(day, '')] for day in found.days)}|"
-        for host in shown
+        f"{_clean(names[who]):<{width}}  |{''.join(SIGNS[found.worst[who].get(day, '')] for day in found.days)}|"
+        for who in shown
     ]
     return "\n".join([head, *strips]) if shown else ""
 

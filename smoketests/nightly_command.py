@@ -78,8 +78,10 @@ def report_command(what: str, store: str, days: int) -> None:
     except OSError as error:
         _fail(f"{store}: {error.strerror}")
     click.echo(history.text(found, what))
-    last = [days[found.last_day[host]] for host, days in found.worst.items()]
-    sys.exit(EXIT_CODES[worst(last)] if last else CANNOT)
+    standing = [
+        finding["status"] for checks in found.states.values() for items in checks.values() for finding in items.values()
+    ]
+    sys.exit(EXIT_CODES[worst(standing)] if standing else CANNOT)
 
 
 def _run(wanted: Any, quiet: bool) -> Any:

@@ -4,8 +4,8 @@ against the median of all hosts of the same run; a run takes a while, so only mi
 LIMITS = {"offset_ms_least": 500, "skew_s_least": 120}
 
 SQL = """
-SELECT host, cluster, round(offset_ms, 1) AS offset_ms, round(skew_s, 0) AS skew_s
+SELECT cluster, host, round(offset_ms, 1) AS offset_ms, round(skew_s, 0) AS skew_s
 FROM fleet
 WHERE answered AND (abs(offset_ms) >= {offset_ms_least} OR abs(skew_s) >= {skew_s_least})
-ORDER BY greatest(coalesce(abs(skew_s), 0), coalesce(abs(offset_ms), 0) / 1000) DESC, host
+ORDER BY greatest(coalesce(abs(skew_s), 0), coalesce(abs(offset_ms), 0) / 1000) DESC, cluster, host
 """

@@ -41,13 +41,13 @@ def _limit(kind: str) -> str:
 
 SQL = f"""
 WITH sums AS (
-  SELECT item, {", ".join(map(_sums, METRICS))}
+  SELECT disk, {", ".join(map(_sums, METRICS))}
   FROM watched
-  GROUP BY item
+  GROUP BY disk
 ), metrics AS (
   SELECT * FROM (VALUES {", ".join(f"('{metric}')" for metric in METRICS)}) AS named(metric)
 ), long AS (
-  SELECT item, metric, {_pick("n")} AS n, {_pick("x")} AS x, {_pick("xx")} AS xx, {_pick("y")} AS y,
+  SELECT disk, metric, {_pick("n")} AS n, {_pick("x")} AS x, {_pick("xx")} AS xx, {_pick("y")} AS y,
     {_pick("xy")} AS xy, {_pick("last")} AS value, {_pick("least")} AS least_value,
     {_limit("limit")} AS limit_value, {_limit("rise")} AS least_rise
   FROM sums CROSS JOIN metrics
@@ -60,9 +60,9 @@ WITH sums AS (
   FROM paced
   WHERE per_day > 0
 )
-SELECT d.host, d.item, d.model, d.firmware, d.slot, t.metric, t.value, t.value - t.least_value AS rise,
+SELECT d.cluster, d.host, d.item, d.model, d.firmware, d.slot, t.metric, t.value, t.value - t.least_value AS rise,
   round(t.per_day, 4) AS per_day, t.limit_value, t.days_left, {{night}} + t.days_left AS crossing_day
-FROM crossing t JOIN disks d ON d.item = t.item AND d.day = {{night}}
+FROM crossing t JOIN disks d ON d.disk = t.disk AND d.day = {{night}}
 WHERE t.days_left <= {{horizon_days}}
-ORDER BY t.days_left, d.host, d.item, t.metric
+ORDER BY t.days_left, d.cluster, d.host, d.item, t.metric
 """

@@ -10,17 +10,17 @@ LIMITS = {"failures_least": 3, "factor_least": 2}
 
 SQL = """
 WITH ranked AS (
-  SELECT item, model, firmware, sum(days) OVER w AS days, min(first_day) OVER w AS first_day,
+  SELECT disk, model, firmware, sum(days) OVER w AS days, min(first_day) OVER w AS first_day,
     min(failed_day) OVER w AS failed_day,
-    row_number() OVER (PARTITION BY item ORDER BY model IS NULL, last_day DESC, firmware) AS place
+    row_number() OVER (PARTITION BY disk ORDER BY model IS NULL, last_day DESC, firmware) AS place
   FROM lives
-  WINDOW w AS (PARTITION BY item)
+  WINDOW w AS (PARTITION BY disk)
 ), until_failure AS (
-  SELECT item, count(*) AS days FROM watched WHERE day <= failed_day GROUP BY item
+  SELECT disk, count(*) AS days FROM watched WHERE day <= failed_day GROUP BY disk
 ), models AS (
   SELECT r.model, r.firmware, count(*) AS disks, sum(coalesce(u.days, r.days)) AS drive_days,
     sum(CASE WHEN r.failed_day IS NOT NULL THEN 1 ELSE 0 END) AS failures
-  FROM ranked r LEFT JOIN until_failure u ON u.item = r.item
+  FROM ranked r LEFT JOIN until_failure u ON u.disk = r.disk
   WHERE r.place = 1 AND r.model IS NOT NULL AND (r.failed_day IS NULL OR r.failed_day > r.first_day)
   GROUP BY r.model, r.firmware
 ), bounded AS (

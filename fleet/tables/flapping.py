@@ -7,15 +7,15 @@ LIMITS = {"episodes_least": 4, "recent_days": 7}
 
 SQL = """
 WITH counted AS (
-  SELECT host, cluster, check_name, item,
+  SELECT cluster, host, check_name, item,
     sum(episodes) - sum(CASE WHEN fresh = 0 AND first_bad THEN 1 ELSE 0 END) AS episodes,
     count(*) AS bad_days,
     max(day) AS last_day
   FROM troubles
-  GROUP BY host, cluster, check_name, item
+  GROUP BY cluster, host, check_name, item
 )
-SELECT host, cluster, check_name, item, episodes, bad_days, last_day
+SELECT cluster, host, check_name, item, episodes, bad_days, last_day
 FROM counted
 WHERE episodes >= {episodes_least} AND last_day > {night} - {recent_days}
-ORDER BY episodes DESC, host, check_name, item
+ORDER BY episodes DESC, cluster, host, check_name, item
 """

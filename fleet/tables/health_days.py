@@ -7,7 +7,7 @@ LIMITS: dict[str, float] = {}
 
 SQL = """
 WITH arrived AS (
-  SELECT first_day AS day, count(*) AS hosts FROM calendar GROUP BY first_day
+  SELECT first_day AS day, count(*) AS hosts FROM calendar WHERE host != '' GROUP BY first_day
 ), seen AS (
   SELECT day,
     sum(CASE WHEN answered THEN 1 ELSE 0 END) AS hosts,
@@ -16,6 +16,7 @@ WITH arrived AS (
     sum(CASE WHEN answered AND criticals = 0 AND unknowns = 0 AND warnings > 0 THEN 1 ELSE 0 END) AS warning_hosts,
     sum(CASE WHEN answered AND criticals = 0 AND unknowns = 0 AND warnings = 0 THEN 1 ELSE 0 END) AS ok_hosts
   FROM host_days
+  WHERE host != ''
   GROUP BY day
 )
 SELECT s.day, s.critical_hosts, s.unknown_hosts, s.warning_hosts, s.ok_hosts,

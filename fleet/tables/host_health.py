@@ -6,7 +6,7 @@
 LIMITS: dict[str, float] = {}
 
 SQL = """
-SELECT host, cluster, role, layout, rack, health, criticals, unknowns, warnings, oks, last_day, source
+SELECT cluster, host, role, layout, rack, health, criticals, unknowns, warnings, oks, last_day, source
 FROM fleet
-ORDER BY host
+ORDER BY cluster, host
 """

@@ -22,14 +22,15 @@ LIMITS = {
 
 SQL = f"""
 WITH faults AS (
-  SELECT DISTINCT host, check_name FROM problem_days
-  WHERE day = {{night}} AND last_bad AND check_name IN ({quoted(HARDWARE_CHECKS)}) AND check_name != 'reach'
+  SELECT DISTINCT concat(cluster, '/', host) AS unit, check_name FROM problem_days
+  WHERE day = {{night}} AND last_bad AND host != '' AND check_name != 'reach'
+    AND check_name IN ({quoted(HARDWARE_CHECKS)})
   UNION ALL
-  SELECT host, 'silent' AS check_name FROM fleet WHERE NOT answered
+  SELECT concat(cluster, '/', host) AS unit, 'silent' AS check_name FROM fleet WHERE NOT answered
 ), kinds AS (
   SELECT * FROM (VALUES (1, 'drawer'), (2, 'rack'), (3, 'power feed')) AS named(place, kind)
 ), places AS (
-  SELECT f.host AS unit, k.place, k.kind,
+  SELECT concat(f.cluster, '/', f.host) AS unit, k.place, k.kind,
     CASE k.place WHEN 1 THEN concat(f.rack, ' ', f.drawer) WHEN 2 THEN f.rack ELSE f.power_feed END AS name
   FROM fleet f CROSS JOIN kinds k
 ), tonight AS (
@@ -40,7 +41,7 @@ WITH faults AS (
   SELECT 4 AS place, 'batch' AS kind, name, count(*) AS units FROM tonight WHERE trim(name) != '' GROUP BY name
 ), faulty AS (
   SELECT p.unit, p.kind, p.name, t.check_name
-  FROM places p JOIN faults t ON t.host = p.unit
+  FROM places p JOIN faults t ON t.unit = p.unit
   WHERE trim(p.name) != ''
   UNION ALL
   SELECT item AS unit, 'batch' AS kind, name, 'smart' AS check_name

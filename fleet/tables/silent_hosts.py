@@ -4,12 +4,12 @@ LIMITS: dict[str, float] = {}
 
 SQL = """
 WITH reached AS (
-  SELECT host, max(reason) AS reason FROM problem_days
+  SELECT cluster, host, max(reason) AS reason FROM problem_days
   WHERE day = {night} AND check_name = 'reach' AND last_bad
-  GROUP BY host
+  GROUP BY cluster, host
 )
-SELECT f.host, f.cluster, f.rack, f.last_day, {night} - f.last_day AS silent_days, r.reason
-FROM fleet f LEFT JOIN reached r ON r.host = f.host
+SELECT f.cluster, f.host, f.rack, f.last_day, {night} - f.last_day AS silent_days, r.reason
+FROM fleet f LEFT JOIN reached r ON r.cluster = f.cluster AND r.host = f.host
 WHERE NOT f.answered
-ORDER BY f.last_day DESC, f.host
+ORDER BY f.last_day DESC, f.cluster, f.host
 """

@@ -21,12 +21,12 @@ WITH middle AS (
   FROM slower
   GROUP BY kin
 ), both_operations AS (
-  SELECT host, item, cluster, kin, hour, 'read' AS operation, read_ms AS await_ms, middle_read AS median_ms,
+  SELECT cluster, host, item, kin, hour, 'read' AS operation, read_ms AS await_ms, middle_read AS median_ms,
     readers AS peers
   FROM slower
   WHERE read_ms >= {factor_least} * middle_read AND read_ms - middle_read >= {slower_ms_least}
   UNION ALL
-  SELECT host, item, cluster, kin, hour, 'write' AS operation, write_ms AS await_ms, middle_write AS median_ms,
+  SELECT cluster, host, item, kin, hour, 'write' AS operation, write_ms AS await_ms, middle_write AS median_ms,
     writers AS peers
   FROM slower
   WHERE write_ms >= {factor_least} * middle_write AND write_ms - middle_write >= {slower_ms_least}
@@ -35,9 +35,9 @@ WITH middle AS (
     CASE b.operation WHEN 'read' THEN s.spread_read ELSE s.spread_write END, 5e-2 * b.median_ms, 1e-1) AS score
   FROM both_operations b JOIN spread s ON s.kin = b.kin
 )
-SELECT host, item, cluster, hour, operation, round(await_ms, 2) AS await_ms, round(median_ms, 2) AS median_ms, peers,
+SELECT cluster, host, item, hour, operation, round(await_ms, 2) AS await_ms, round(median_ms, 2) AS median_ms, peers,
   round(score, 1) AS score
 FROM scored
 WHERE peers >= {peers_least} AND score >= {score_least}
-ORDER BY score DESC, host, item, operation
+ORDER BY score DESC, cluster, host, item, operation
 """

@@ -8,9 +8,9 @@ LIMITS = {"range_points_least": 20, "disks_least": 2, "brokers_least": 3}
 
 SQL = """
 WITH data AS (
-  SELECT m.host, f.cluster, m.item, 100 * m.used_bytes / (m.used_bytes + m.free_bytes) AS used,
+  SELECT m.cluster, m.host, m.item, 100 * m.used_bytes / (m.used_bytes + m.free_bytes) AS used,
     m.used_bytes, m.used_bytes + m.free_bytes AS size_bytes
-  FROM mounts m JOIN fleet f ON f.host = m.host
+  FROM mounts m JOIN fleet f ON f.cluster = m.cluster AND f.host = m.host
   WHERE m.day = {night} AND m.data AND m.used_bytes + m.free_bytes > 0
 ), hosts AS (
   SELECT cluster, host, count(*) AS parts, 100 * sum(used_bytes) / sum(size_bytes) AS used,

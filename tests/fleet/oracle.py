@@ -13,9 +13,14 @@ from typing import Any
 
 BAD = ("warning", "unknown", "critical")
 RANK = {"skipped": 1, "ok": 2, "warning": 3, "unknown": 4, "critical": 5}
-CONTROLLER = ("reach",)
+CONTROLLER = ("reach", "partitions")
 
 Record = dict[str, Any]
+
+
+def who(record: Record) -> str:
+    """A host by its cluster and name; of a cluster as a whole, `c0/`."""
+    return f"{record['cluster']}/{record['host']}"
 
 
 class Oracle:
@@ -25,9 +30,9 @@ class Oracle:
         runs: dict[tuple[int, str, str], dict[tuple[int, str], list[Record]]] = defaultdict(lambda: defaultdict(list))
         for day, second, run_id, record in lines:
             if record.get("kind") == "header":
-                self.headers[day, record["host"]].append((second, run_id, record))
+                self.headers[day, who(record)].append((second, run_id, record))
             else:
-                runs[day, record["host"], record["check"]][second, run_id].append(record)
+                runs[day, who(record), record["check"]][second, run_id].append(record)
         self.runs = {key: [by_run[run] for run in sorted(by_run)] for key, by_run in runs.items()}
         self.last = {key: {r["item"]: r for r in by_run[-1]} for key, by_run in self.runs.items()}
         self.hosts = sorted({host for _day, host, _check in self.runs} | {host for _day, host in self.headers})

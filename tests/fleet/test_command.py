@@ -56,6 +56,47 @@ def test_a_clusters_report_leaves_the_others_out(tmp_path: Path) -> None:
     assert f"1 host, last reports {NIGHT}: 0 problems" in done.output
 
 
+def test_the_findings_of_each_cluster_as_a_whole_are_reported(tmp_path: Path) -> None:
+    lines = [
+        line(host("", cluster=name, rack=""), "partitions", "offline", "critical", reason=f"{count} partitions")
+        for name, count in (("prod-a", 3), ("prod-b", 17))
+    ]
+    write_run(tmp_path, NIGHT, lines)
+
+    done = smoke(report_command, "--store", str(tmp_path))
+    of_one = smoke(report_command, "prod-b", "--store", str(tmp_path))
+
+    assert "cluster prod-a  partitions offline" in done.output
+    assert "17 partitions" in done.output
+    assert ("3 partitions" in of_one.output.replace("13 ", ""), "17 partitions" in of_one.output) == (False, True)
+
+
+def test_hosts_of_one_name_are_told_apart_by_their_clusters(tmp_path: Path) -> None:
+    for cluster, status in (("prod-a", "critical"), ("prod-b", "ok")):
+        run = host("kafka-01", cluster=cluster)
+        write_run(tmp_path, NIGHT, [header(run), line(run, "mounts", "/d1", status)], run_id=cluster)
+
+    done = smoke(report_command, "kafka-01", "--store", str(tmp_path))
+    other = smoke(report_command, "prod-b/kafka-01", "--store", str(tmp_path))
+
+    assert "CRITICAL prod-a/kafka-01  mounts /d1" in done.output
+    assert (done.exit_code, other.exit_code) == (2, 0)
+
+
+def test_a_check_that_was_not_asked_again_or_could_not_look_keeps_its_last_finding(tmp_path: Path) -> None:
+    run = host("a01")
+    before = [line(run, "mounts", "/d1", "critical"), line(run, "raid", "md0", "critical")]
+    write_run(tmp_path, BEFORE, [header(run), *before])
+    write_run(tmp_path, NIGHT, [header(run), line(run, "mounts", "-", "unknown", reason="timed out")])
+
+    done = smoke(report_command, "a01", "--store", str(tmp_path))
+
+    assert done.exit_code == 2
+    assert f"mounts /d1  since 2026-11-18  (as of {BEFORE})" in done.output
+    assert f"raid md0  since 2026-11-18  (as of {BEFORE})" in done.output
+    assert "UNKNOWN  a01  mounts -" in done.output
+
+
 def test_all_hosts_are_reported_when_none_is_named(tmp_path: Path) -> None:
     done = smoke(report_command, "--store", str(fill(tmp_path)))
 

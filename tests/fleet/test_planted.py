@@ -16,6 +16,7 @@ from tests.fleet.history import NIGHT
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 KEYS = {
+    "cluster_changes": "{change} {cluster} {check_name} {item}",
     "flapping": "{host} {check_name} {item}",
     "disk_trends": "{host} {item}",
     "slow_disks": "{host} {item}",
@@ -80,7 +81,7 @@ def _covers(word: str, host: str) -> bool:
 
 
 def test_the_subject_says_it_all(night: Night) -> None:
-    assert digest.digest(night).subject == f"[smoke] {NIGHT}: 20 critical, 13 warning, 2 silent of 200 hosts"
+    assert digest.digest(night).subject == f"[smoke] {NIGHT}: 22 critical, 13 warning, 2 silent of 200 hosts"
 
 
 def test_a_trend_names_the_day_of_crossing(night: Night) -> None:

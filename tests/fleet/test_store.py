@@ -218,6 +218,48 @@ def test_what_others_keep_beside_the_days_is_overlooked(spark: Any, tmp_path: Pa
     assert [row["host"] for row in judged.tables["host_health"]] == ["a01"]
 
 
+def test_findings_of_two_clusters_as_wholes_are_both_told(spark: Any, tmp_path: Path) -> None:
+    """They have no host; each stands under its own cluster, and counts for no host of the other one."""
+    whole = {name: host("", cluster=name, role="", layout="", rack="") for name in ("prod-a", "prod-b")}
+    lines = [
+        *(header(host("a01", cluster=name)) for name in whole),
+        line(whole["prod-a"], "partitions", "offline", "critical", reason="3 partitions have no leader"),
+        line(whole["prod-b"], "partitions", "offline", "critical", reason="17 partitions have no leader"),
+        line(whole["prod-b"], "cluster_disk_balance", "brokers", "ok"),
+    ]
+    write_run(tmp_path, BEFORE, [line(whole["prod-a"], "partitions", "offline"), *lines[:2], *lines[3:]])
+    write_run(tmp_path, NIGHT, lines)
+
+    judged = night(spark, tmp_path)
+
+    told = [(row["change"], row["cluster"], row["reason"]) for row in judged.tables["cluster_changes"]]
+    assert told == [
+        ("new", "prod-a", "3 partitions have no leader"),
+        ("ongoing", "prod-b", "17 partitions have no leader"),
+    ]
+    assert judged.tables["changes"] == []
+    clusters = [(row["cluster"], row["hosts"], row["cluster_criticals"]) for row in judged.tables["cluster_health"]]
+    assert clusters == [("prod-a", 1, 1), ("prod-b", 1, 1)]
+    assert judged.tables["silent_hosts"] == []
+    assert digest.digest(judged).subject == f"[smoke] {NIGHT}: 2 critical of 2 hosts"
+
+
+def test_two_clusters_may_each_have_a_host_of_one_name(spark: Any, tmp_path: Path) -> None:
+    for cluster, status in (("prod-a", "critical"), ("prod-b", "ok")):
+        run = host("kafka-01", cluster=cluster)
+        lines = [header(run), line(run, "mounts", "/d1", status), line(run, "disk_usage", "/d1")]
+        write_run(tmp_path, BEFORE, lines, time=f"03000{len(cluster)}", run_id=cluster)
+        if cluster == "prod-a":
+            write_run(tmp_path, NIGHT, lines, run_id=cluster)
+
+    judged = night(spark, tmp_path)
+
+    health = [(row["cluster"], row["host"], row["health"]) for row in judged.tables["host_health"]]
+    assert health == [("prod-a", "kafka-01", "critical"), ("prod-b", "kafka-01", "silent")]
+    assert [(row["change"], row["cluster"]) for row in judged.tables["changes"]] == [("ongoing", "prod-a")]
+    assert [row["cluster"] for row in judged.tables["silent_hosts"]] == ["prod-b"]
+
+
 def test_hostile_words_stay_in_their_own_row(spark: Any, tmp_path: Path) -> None:
     evil = host("x'; DROP TABLE fleet; --", cluster="<script>alert(1)</script>", rack="../../etc")
     lines = [
