@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import List, NamedTuple, Sequence, Tuple
 
 from agent.expected import Expected, ExpectedMount
 from agent.host import CannotTell, Host
-from agent.sources import kafka, mount_table
+from agent.sources import data_mounts, kafka, mount_table
 from agent.status import moment
 
 DATA_FILE_SYSTEMS = ("ext4", "xfs", "btrfs", "ext3")
@@ -63,36 +63,10 @@ def _why(host: Host, known: Sequence[kafka.Known]) -> str:
 
 
 def _log_dir_mounts(host: Host, known: Sequence[kafka.Known]) -> Tuple[str, ...]:
-    """The mounts that hold the brokers' log dirs, or held them in the last days: a lost mount is still expected."""
-    before = _remembered_mounts(host)
+    """The mounts that hold the brokers' log dirs, or held them in the last days."""
     brokers = [row.service for row in known if row.service and row.role == "broker" and row.service.config]
-    if not brokers:
-        return tuple(dict.fromkeys(mount for mount, _at in before.values()))
-    now: Dict[str, Tuple[str, float]] = {}
-    for path in (path for broker in brokers for path in kafka.log_dirs(broker.config)):
-        held = before.get(path, ("", 0.0))
-        mount = _mount_of(host, path)
-        now[path] = (mount, host.now()) if len(mount) >= len(held[0]) else held
-    host.state.remember("guess.mounts", now)
-    return tuple(dict.fromkeys(mount for mount, _at in now.values() if mount))
-
-
-def _remembered_mounts(host: Host) -> Dict[str, Tuple[str, float]]:
-    """Log dir -> its mount and when that was last seen."""
-    rows = host.state.remembered("guess.mounts") or {}
-    oldest = host.now() - kafka.REMEMBER_DAYS * 86400
-    pairs = ((path, row) for path, row in rows.items() if isinstance(row, list) and len(row) == 2)
-    return {path: (mount, at) for path, (mount, at) in pairs if at >= oldest}
-
-
-def _mount_of(host: Host, path: str) -> str:
-    """The mount that holds a path, or the one that fstab wants there and that is missing."""
-    try:
-        mount = mount_table.mount_of(host, path)
-        wanted = mount_table.fstab_of(host, path)
-    except CannotTell:
-        return ""
-    return max(mount.path if mount else "", wanted.path if wanted else "", key=len)
+    folders = [path for broker in brokers for path in kafka.log_dirs(broker.config)]
+    return data_mounts.holding(host, "guess.mounts", folders)
 
 
 def _named_kafka(host: Host) -> Tuple[str, ...]:

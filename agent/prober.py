@@ -14,7 +14,7 @@ import signal
 import socket
 import stat
 import sys
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 MAX_BYTES = 8 << 20
 PID_BYTES = 4
@@ -32,6 +32,7 @@ def touch_stat(path: str) -> Dict[str, Any]:
         "ino": seen.st_ino,
         "mode": seen.st_mode,
         "mtime": seen.st_mtime,
+        "uid": seen.st_uid,
     }
 
 
@@ -47,15 +48,34 @@ def touch_usage(path: str) -> Dict[str, Any]:
     }
 
 
-def touch_write(path: str) -> Dict[str, Any]:
-    """The one write of the whole agent: an unnamed file of one byte, synced and gone when closed."""
+def touch_write(path: str, uid: int = 0, gid: int = 0, groups: Sequence[int] = ()) -> Dict[str, Any]:
+    """The one write of the whole agent: an unnamed file of one byte, synced and gone when closed.
+
+    As the user of that id, where this process may become that user; else `may_write` tells by the permission bits.
+    """
+    facts = _become(path, uid, gid, groups) if uid else {}
     handle = os.open(path, os.O_TMPFILE | os.O_WRONLY, 0o600)
     try:
         os.write(handle, b"s")
         os.fsync(handle)
     finally:
         os.close(handle)
-    return {"written": True}
+    return {"written": True, **facts}
+
+
+def _become(path: str, uid: int, gid: int, groups: Sequence[int]) -> Dict[str, Any]:
+    """Be that user for good (this process serves one touch); what the permission bits say where that cannot be."""
+    try:
+        os.setgroups(groups)
+        os.setresgid(gid, gid, gid)
+        os.setresuid(uid, uid, uid)
+    except OSError:  # not root, or a user that this namespace does not map
+        seen = os.stat(path)
+        shift = 6 if seen.st_uid == uid else 3 if seen.st_gid in (gid, *groups) else 0
+        enters_and_writes = (seen.st_mode >> shift) & 3 == 3
+        listed = "system.posix_acl_access" in os.listxattr(path)
+        return {} if listed else {"may_write": enters_and_writes}
+    return {"as_user": True}
 
 
 def touch_tail(path: str, offset: int, inode: int, limit: int) -> Dict[str, Any]:

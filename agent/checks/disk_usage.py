@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from agent.host import Host
-from agent.sources import file_system, mount_table
+from agent.sources import data_mounts, file_system, mount_table
 from agent.status import Verdict, combine, critical, ok, warning
 
 LIMITS = {
@@ -44,14 +44,14 @@ class Facts(NamedTuple):
 
 def find(host: Host) -> Sequence[str]:
     system = [path for path in SYSTEM_MOUNTS if mount_table.mount_at(host, path)]
-    return [*host.expected.mount_paths, *system]
+    return [*data_mounts.paths(host), *system]
 
 
 def look(host: Host, item: str) -> Facts:
     seen = file_system.usage(host, item)
     return Facts(
         path=item,
-        data=item in host.expected.mount_paths,
+        data=item in data_mounts.paths(host),
         used_percent=file_system.percent_used(seen.used_bytes, seen.free_bytes),
         used_bytes=seen.used_bytes,
         free_bytes=seen.free_bytes,

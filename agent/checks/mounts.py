@@ -1,13 +1,14 @@
 """Is every data mount there, on its own disk, and does it really take writes?
 
-Critical: nothing is mounted (the broker then fills the root disk); another disk is mounted than should be; the file
-system is read-only, shut down or gives errors, whatever the mount table says of it ("rw" proves nothing: a one-byte
-unnamed file is created, synced and dropped); it is hung; it is full; ext4 counted new errors within a day.
+Data mounts: those of the inventory, or those that hold the brokers' log dirs; and ZooKeeper's dataDir and dataLogDir.
+Critical: nothing is mounted (the broker then fills the root disk); another disk is mounted than should be, or memory
+(tmpfs), an overlay or a network file system; the file system is read-only, shut down or gives errors, whatever the
+mount table says of it ("rw" proves nothing: a one-byte unnamed file is created, synced and dropped, as the server's
+own user); that user may not write; it is hung; it is full; ext4 counted new errors within a day.
 Warning: ext4 counted errors in the last days; it is slow to answer while its disk still works; fstab does not fit what
-is mounted, so that a reboot would change it.
+is mounted, so that a reboot would change it; the data lie in the overlay of a container.
 Unknown: not root, or the inventory names a serial number or UUID that this machine does not tell.
-Ok again: as soon as the mount is as it should be. Errors that ext4 counted stay a warning until e2fsck or for
-error_days_warning. A mount that hangs is not touched again before the last touch has ended.
+Ok again: as soon as the mount is as it should be. Errors that ext4 counted stay a warning until e2fsck or 30 days.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence,
 
 from agent.expected import ExpectedMount
 from agent.host import CannotTell, Host, NotApplicable
-from agent.sources import file_system, mount_identity, mount_table
+from agent.sources import data_mounts, file_system, mount_identity, mount_table
 from agent.sources.mount_table import Mount
 from agent.status import Verdict, combine, critical, moment, unknown, warning
 
@@ -37,8 +38,9 @@ FULL = ("ENOSPC", "EDQUOT")
 class Facts(NamedTuple):
     """where: the mount and its disk, for a person. lands_on: what holds the data while nothing is mounted.
 
-    wrong, untold: what the inventory said of the disk and is not so, and what could not be compared.
-    stat_error, write_error: errno names. probed: the folder that was written to, empty if none was.
+    wrong, untold: what the inventory said of the disk and is not so, and what could not be compared. covers: the
+    device that this mount hides. stat_error, write_error: errno names. probed: the folder that was written to, empty if
+    none was; writer: as which user, empty: as root; denied_by: whose the folder is that the user may not write to.
     """
 
     where: str
@@ -48,6 +50,7 @@ class Facts(NamedTuple):
     device: str = ""
     fstype: str = ""
     fstype_expected: str = ""
+    covers: str = ""
     read_only: Tuple[str, ...] = ()
     wrong: Tuple[str, ...] = ()
     belongs_to: str = ""
@@ -58,6 +61,8 @@ class Facts(NamedTuple):
     stat_error: str = ""
     write_error: str = ""
     probed: str = ""
+    writer: str = ""
+    denied_by: str = ""
     hung: str = ""
     hung_s: float = 0.0
     completed_meanwhile: Optional[int] = None
@@ -71,8 +76,9 @@ class Facts(NamedTuple):
 
 
 def find(host: Host) -> Sequence[str]:
-    if host.expected.mounts:
-        return host.expected.mount_paths
+    paths = data_mounts.paths(host)
+    if host.expected.mounts or (paths and "broker" not in host.expected.roles):
+        return paths
     if "broker" in host.expected.roles:
         or_root = "" if host.is_root() else ", or let root read the broker's configuration"
         raise CannotTell(f"a broker, but its data mounts are not known: name them in the inventory{or_root}")
@@ -80,7 +86,7 @@ def find(host: Host) -> Sequence[str]:
 
 
 def look(host: Host, item: str) -> Facts:
-    expected = next(mount for mount in host.expected.mounts if mount.path == item)
+    expected = next(mount for mount in data_mounts.all_of(host) if mount.path == item)
     mount = mount_table.mount_at(host, item)
     if mount is None:
         below = mount_table.mount_of(host, item)
@@ -97,6 +103,7 @@ def _disk(host: Host, expected: ExpectedMount, mount: Mount) -> Dict[str, Any]:
         "device": mount_identity.device_of(host, mount),
         "fstype": mount.fstype,
         "fstype_expected": expected.fstype,
+        "covers": mount_identity.covered(host, mount),
         "read_only": tuple(option for option in mount.options if option in READ_ONLY_OPTIONS),
         "wrong": compared.wrong,
         "untold": compared.untold + drift.untold,
@@ -115,10 +122,12 @@ def _probes(host: Host, mount: Mount) -> Dict[str, Any]:
         return {"stat_error": probe.error, **_hung("stat", probe)}
     if not host.expected.write_probe:
         return {}
-    folder = mount_identity.data_folder(host, mount)
-    probe = file_system.takes_write(host, mount.path, folder)
+    writer = data_mounts.writer(host, mount)
+    probe = file_system.takes_write(host, mount.path, writer)
     room = file_system.room(host, mount.path) if probe.error in FULL else {}
-    return {"write_error": probe.error, "probed": folder, **_hung("write", probe), **room}
+    denied = (file_system.owner(host, writer.folder) or "another user") if probe.denied else ""
+    seen = {"write_error": probe.error, "probed": writer.folder, "writer": writer.user, "denied_by": denied}
+    return {**seen, **_hung("write", probe), **room}
 
 
 def _hung(kind: str, probe: file_system.Probe) -> Dict[str, Any]:
@@ -146,14 +155,15 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     if not facts.mounted:
         said = f"nothing is mounted at {facts.where}, what is written there goes to {facts.lands_on}{its_disk}"
         return critical(said, "replace-jbod-disk")
-    rules = (_hanging, _failing, _read_only, _ext4_errors, _other_disk, _untold, _after_reboot)
+    rules = (_hanging, _no_disk, _failing, _read_only, _ext4_errors, _other_disk, _untold, _after_reboot)
     verdict = combine([found for rule in rules for found in rule(facts, limits)], healthy=_healthy(facts))
     return verdict._replace(reason=f"{facts.where}: {verdict.reason}")
 
 
 def _healthy(facts: Facts) -> str:
     old = f"; {facts.ext4_errors} old ext4 errors, last {facts.ext4_last_error_at}" if facts.ext4_errors else ""
-    return f"{facts.fstype}, {'takes writes' if facts.probed else 'mounted rw, not proven by a write'}{old}"
+    by = f" of {facts.writer}" if facts.writer else ""
+    return f"{facts.fstype}, {f'takes writes{by}' if facts.probed else 'mounted rw, not proven by a write'}{old}"
 
 
 def _hanging(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
@@ -165,6 +175,18 @@ def _hanging(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
         yield warning(f"slow: {said}, while the disk finished {facts.completed_meanwhile} requests", "hung-disk")
     else:
         yield critical(f"hung: {said}", "hung-disk")
+
+
+def _no_disk(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
+    """What is mounted is no file system of a disk, and nobody said that it should be so."""
+    if facts.fstype == facts.fstype_expected:
+        return
+    over = f", mounted over {facts.covers}" if facts.covers else ""
+    kind = mount_table.no_disk(facts.fstype)
+    if kind == mount_table.OVERLAY and facts.where.startswith("/ on "):
+        yield warning(f"{facts.fstype}: the data lie in the root of a container and go with it")
+    elif kind:
+        yield critical(f"{facts.fstype}{over}: {kind}", "replace-jbod-disk")
 
 
 def _failing(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
@@ -179,6 +201,9 @@ def _failing(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
         yield critical(f"the broker's log dir {facts.probed} does not exist", "replace-jbod-disk")
     elif error in ("EOPNOTSUPP", "ENOTSUP"):  # one number, two names
         yield unknown(f"a write cannot be proven: {facts.fstype} has no unnamed files (O_TMPFILE)")
+    elif facts.denied_by:
+        who = f"the server's own user {facts.writer} may not write to {facts.probed}"
+        yield critical(f"{who}, which belongs to {facts.denied_by}", "replace-jbod-disk")
     elif error:
         yield unknown(f"{fails}{', needs root' if error in ('EACCES', 'EPERM') else ''}")
 

@@ -6,6 +6,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from agent.host import CannotTell, Host, Missing, Stuck, shared
 from agent.sources import mount_table
+from agent.sources.data_mounts import Writer
 from agent.sources.mount_table import Mount
 
 STAT_DEADLINE_S = 4.0
@@ -20,11 +21,13 @@ class Probe(NamedTuple):
     """One touch. error: an errno name, or empty. hung_s: for how long it has had no answer, 0 if it had one.
 
     completed: how many requests the disk finished while the touch waited; None if nobody counted.
+    denied: the user as whom it was tried may not.
     """
 
     error: str
     hung_s: float
     completed: Optional[int]
+    denied: bool = False
 
 
 class Usage(NamedTuple):
@@ -51,9 +54,23 @@ def answers(host: Host, path: str) -> Probe:
 
 
 @shared
-def takes_write(host: Host, path: str, folder: str) -> Probe:
-    """Create, sync and drop an unnamed file of one byte in `folder`, which lies on the mount at `path`."""
-    return _probe(host, "write", _mounted(host, path), folder, WRITE_DEADLINE_S)
+def takes_write(host: Host, path: str, writer: Writer) -> Probe:
+    """Create, sync and drop an unnamed file of one byte in a folder on the mount at `path`, as the server would."""
+    ids = (writer.uid, writer.gid, writer.groups) if writer.uid else ()
+    probe = _probe(host, "write", _mounted(host, path), writer.folder, WRITE_DEADLINE_S, *ids)
+    return probe._replace(denied=probe.denied or bool(writer.uid and probe.error in ("EACCES", "EPERM")))
+
+
+def owner(host: Host, folder: str) -> str:
+    """`user 0 (mode 755)`: whose a folder is; empty if that cannot be told."""
+    try:
+        facts = host.touch("stat", folder, deadline_s=STAT_DEADLINE_S).facts
+    except CannotTell:
+        return ""
+    uid, mode = facts.get("uid"), facts.get("mode")
+    if not isinstance(uid, int) or not isinstance(mode, int):
+        return ""
+    return f"{f'user {uid}' if uid else 'root'} (mode {mode & 0o7777:o})"
 
 
 @shared
@@ -111,7 +128,7 @@ def _mounted(host: Host, path: str) -> Mount:
     return mount
 
 
-def _probe(host: Host, kind: str, mount: Mount, path: str, deadline_s: float) -> Probe:
+def _probe(host: Host, kind: str, mount: Mount, path: str, deadline_s: float, *arguments: Any) -> Probe:
     """Touch, unless a process that an earlier run left behind still hangs there: then one more would be no news."""
     key = f"hung {kind} {mount.path}"
     left = _left_behind(host, host.state.remembered(key), mount)
@@ -119,7 +136,7 @@ def _probe(host: Host, kind: str, mount: Mount, path: str, deadline_s: float) ->
         return Probe("", max(host.now() - left.since, deadline_s), None)
     before = _completed(host, mount.dev)
     try:
-        touched = host.touch(kind, path, deadline_s=deadline_s)
+        touched = host.touch(kind, path, *arguments, deadline_s=deadline_s)
     except Stuck as stuck:
         after = _completed(host, mount.dev)
         state, began = process(host, stuck.pid)
@@ -132,7 +149,7 @@ def _probe(host: Host, kind: str, mount: Mount, path: str, deadline_s: float) ->
         completed = None if before is None or after is None else after - before
         return Probe("", max(host.now() - since, deadline_s), completed)
     host.state.remember(key, None)
-    return Probe(touched.error, 0.0, None)
+    return Probe(touched.error, 0.0, None, touched.facts.get("may_write") is False)
 
 
 class _Left(NamedTuple):

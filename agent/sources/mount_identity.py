@@ -8,7 +8,7 @@ from typing import Callable, List, NamedTuple, Set, Tuple
 
 from agent.expected import ExpectedMount
 from agent.host import CannotTell, Host, Missing
-from agent.sources import block_devices, kafka, mount_table
+from agent.sources import block_devices, mount_table
 from agent.sources.mount_table import Mount
 
 
@@ -47,6 +47,12 @@ def where(host: Host, mount: Mount) -> str:
     return f"{mount.path} on {device_of(host, mount)}" + (f" over {len(disks)} disks" if disks else "")
 
 
+def covered(host: Host, mount: Mount) -> str:
+    """The device whose file system this mount hides at the same place; empty if it hides none."""
+    hidden = [other for other in mount_table.mounts(host) if other.path == mount.path and other.number != mount.number]
+    return hidden[-1].source if hidden else ""
+
+
 def compare(host: Host, expected: ExpectedMount, mount: Mount) -> Comparison:
     """Serial number (or WWN), file-system UUID and device of what is mounted, against the expected."""
     wrong: List[str] = []
@@ -83,19 +89,6 @@ def whereabouts(host: Host, expected: ExpectedMount) -> str:
     at = [mount.path for mount in mount_table.mounts(host) if disk in (*_disks(host, mount), _whole(host, mount))]
     place = f"is mounted at {', '.join(dict.fromkeys(at))}" if at else "is there, not mounted"
     return f"{block_devices.describe(host, disk)} {place}"
-
-
-def data_folder(host: Host, mount: Mount) -> str:
-    """The running broker's log dir on this mount, else the root of the mount."""
-    try:
-        services = kafka.services(host)
-    except CannotTell:
-        return mount.path
-    for service in services:
-        for path in kafka.log_dirs(service.config) if service.role == "broker" else ():
-            if mount_table.mount_of(host, path) == mount:
-                return path
-    return mount.path
 
 
 def drift(host: Host, mount: Mount) -> Drift:

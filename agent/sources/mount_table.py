@@ -37,6 +37,19 @@ IMPLIED = {
 }
 
 
+MEMORY = "in memory, gone after a reboot"
+OVERLAY = "an overlay, not the file system of a data disk"
+NETWORK = "a network file system, no disk of this machine"
+NO_DISK = {
+    **dict.fromkeys(("tmpfs", "ramfs", "devtmpfs"), MEMORY),
+    **dict.fromkeys(("overlay", "aufs", "squashfs"), OVERLAY),
+    **dict.fromkeys(
+        ("nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "glusterfs", "lustre", "beegfs", "9p", "afs"), NETWORK
+    ),
+    **dict.fromkeys(("fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.rclone"), NETWORK),
+}
+
+
 class Mount(NamedTuple):
     """One mounted file system. dev: major:minor. options: those of the mount and of the file system together.
 
@@ -102,6 +115,11 @@ def unescape(word: str) -> str:
     '/data/my disk'
     """
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), word)
+
+
+def no_disk(fstype: str) -> str:
+    """What a file system of this type stands on, in words, if that is no disk of this machine; else empty."""
+    return NO_DISK.get(fstype, "")
 
 
 def mount_at(host: Host, path: str) -> Optional[Mount]:

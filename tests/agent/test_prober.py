@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -297,3 +298,44 @@ def test_an_answer_begins_with_the_number_of_its_process(tmp_path: pathlib.Path)
 
     assert int.from_bytes(answer[: prober.PID_BYTES], "little") == pid
     assert json.loads(answer[prober.PID_BYTES :])["ino"] == os.stat(tmp_path).st_ino
+
+
+# As another user
+
+NOBODY = 65534
+
+
+def test_a_write_as_another_user_is_held_to_the_permissions_of_that_user(host: LiveHost) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        denied = host.touch("write", name, NOBODY, NOBODY, [])
+        os.chmod(name, 0o777)
+        allowed = host.touch("write", name, NOBODY, NOBODY, [])
+
+    if os.geteuid() == 0:
+        assert (denied.error, allowed) == ("EACCES", Touched("", {"written": True, "as_user": True}))
+    else:
+        assert (denied.facts["may_write"], allowed.facts["may_write"]) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("mode", "uid", "groups", "may"),
+    [(0o700, 5, [], False), (0o703, 5, [], True), (0o707, 5, [], True), (0o730, 5, ["own"], True),
+     (0o702, 5, [], False), (0o707, 5, ["own"], False), (0o300, "own", [], True), (0o077, "own", [], False)],
+)  # fmt: skip
+def test_where_it_cannot_become_the_user_the_permission_bits_tell(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, mode: int, uid: Any, groups: list[Any], may: bool
+) -> None:
+    def refused(*_ids: Any) -> None:
+        raise PermissionError("not root")
+
+    monkeypatch.setattr(os, "setgroups", refused)
+    seen = os.stat(tmp_path)
+    os.chmod(tmp_path, mode)
+    told = prober._become(
+        str(tmp_path), seen.st_uid if uid == "own" else uid + seen.st_uid, seen.st_gid + 7,
+        [seen.st_gid if group == "own" else group for group in groups],
+    )  # fmt: skip
+    os.chmod(tmp_path, 0o700)
+
+    assert told == {"may_write": may}

@@ -19,10 +19,14 @@ from typing import Callable
 
 
 class StandInBroker:
-    """A running stand-in below `folder`; a context manager that ends it by its own process id."""
+    """A running stand-in below `folder`; a context manager that ends it by its own process id.
 
-    def __init__(self, folder: pathlib.Path, files_limit: int = 0) -> None:
+    user: the id that it becomes before it listens; 0 stays who it is.
+    """
+
+    def __init__(self, folder: pathlib.Path, files_limit: int = 0, user: int = 0) -> None:
         self.folder = folder
+        self._user = user
         self.port = free_port()
         self.config = folder / "config" / "server.properties"
         self.logs = folder / "logs"
@@ -54,7 +58,12 @@ class StandInBroker:
     def start(self) -> None:
         """Start it with a path relative to its working directory, and wait until it listens."""
         self._control, theirs = socket.socketpair()
-        options = [f"-Dkafka.logs.dir={self.logs}", f"--limit={self._files_limit}", f"--port={self.port}"]
+        options = [
+            f"-Dkafka.logs.dir={self.logs}",
+            f"--limit={self._files_limit}",
+            f"--port={self.port}",
+            f"--user={self._user}",
+        ]
         with theirs, (self.logs / "kafkaServer.out").open("ab") as out, self.error_log.open("ab") as err:
             self._process = subprocess.Popen(
                 [sys.executable, "-S", os.path.abspath(__file__), *options, "kafka.Kafka", "config/server.properties"],
@@ -107,8 +116,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def serve(limit: int, port: int, address: str = "127.0.0.1") -> None:
+def serve(limit: int, port: int, address: str = "127.0.0.1", user: int = 0) -> None:
     """The process itself: does as told on its standard input, a socket, until that closes."""
+    if user:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
     if limit:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     listener = socket.create_server((address, port))
@@ -143,4 +156,4 @@ def serve(limit: int, port: int, address: str = "127.0.0.1") -> None:
 
 if __name__ == "__main__":
     given = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:] if "=" in word)
-    serve(int(given["limit"]), int(given["port"]))
+    serve(int(given["limit"]), int(given["port"]), user=int(given["user"]))

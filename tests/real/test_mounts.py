@@ -8,6 +8,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ import pytest
 
 from agent.checks import mounts
 from agent.expected import Expected, ExpectedMount
+from agent.host import Process
+from agent.live import LiveHost
 from agent.recording import RecordingHost, ReplayHost
 from agent.status import Finding
 from tests.machine import run_checks
@@ -35,6 +38,7 @@ from tests.real.filesystems import (
     need,
     silent_fuse,
 )
+from tests.real.stand_in_broker import StandInBroker
 
 pytestmark = pytest.mark.root
 
@@ -452,3 +456,46 @@ def test_a_recorded_fault_replays_to_the_same_verdict(tmp_path: pathlib.Path, fa
 
     assert seen["mounts", disk.path].status == "critical"
     assert {name: row.verdict for name, row in replayed.items()} == {name: row.verdict for name, row in seen.items()}
+
+
+# Whose the log dir is
+
+
+class WithBroker(Here):
+    """This machine with one of its processes."""
+
+    pid = 0
+
+    def processes(self) -> List[Process]:
+        return [process for process in LiveHost.processes(self) if process.pid == self.pid]
+
+
+def test_a_log_dir_of_root_is_critical_for_a_broker_of_another_user_until_it_is_given_to_it() -> None:
+    nobody = 65534
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o755)
+        with loop_ext4(folder) as disk, StandInBroker(folder, user=nobody) as running:
+            host = WithBroker(plain(disk), fstab(disk))
+            host.pid = running.pid
+            of_root = look(host, "mounts")["mounts", disk.path]
+            os.chown(disk.path, nobody, nobody)
+            host = WithBroker(plain(disk), fstab(disk))
+            host.pid = running.pid
+            of_broker = look(host, "mounts")["mounts", disk.path]
+
+    assert (of_root.status, of_root.verdict.playbook) == ("critical", "replace-jbod-disk")
+    assert "which belongs to root (mode 755)" in of_root.verdict.reason
+    assert of_broker.status == "ok" and "takes writes of" in of_broker.verdict.reason
+
+
+def test_a_tmpfs_over_a_data_mount_is_critical(tmp_path: pathlib.Path) -> None:
+    with loop_ext4(tmp_path) as disk:
+        command("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk.path)
+        try:
+            finding = look_at(disk)
+        finally:
+            command("umount", disk.path)
+
+    assert finding.status == "critical"
+    assert f"tmpfs, mounted over /dev/{disk.device}: in memory" in finding.verdict.reason

@@ -125,6 +125,166 @@ def test_the_write_goes_to_the_log_dir_of_the_running_broker() -> None:
     assert "log dir /kafka/d1/data does not exist" in finding.verdict.reason
 
 
+# What is mounted is no disk
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        # findings: a tmpfs mounted over a data mount was `unknown` ("tmpfs tells no serial number"): data go to RAM
+        (
+            "90 31 0:55 / /kafka/d1 rw,relatime - tmpfs tmpfs rw",
+            "tmpfs, mounted over /dev/sdb1: in memory, gone after a reboot",
+        ),
+        (
+            "90 31 0:55 / /kafka/d1 rw - overlay overlay rw,lowerdir=/a,upperdir=/b,workdir=/c",
+            "overlay, mounted over /dev/sdb1: an overlay",
+        ),
+        (
+            "90 31 0:55 / /kafka/d1 rw - nfs4 nas1:/kafka rw,vers=4.2",
+            "nfs4, mounted over /dev/sdb1: a network file system",
+        ),
+        ("90 31 0:55 / /kafka/d1 rw - fuse.sshfs nas1:/kafka rw", "fuse.sshfs, mounted over /dev/sdb1: a network file"),
+    ],
+)
+@pytest.mark.parametrize("named", [EXPECTED.mounts, (ExpectedMount("/kafka/d1"), ExpectedMount("/kafka/d2"))])
+def test_memory_an_overlay_or_a_network_file_system_over_a_data_mount_is_critical(
+    row: str, words: str, named: Any
+) -> None:
+    host = broker(
+        {"/proc/self/mountinfo": rows(MOUNTINFO) + f"{row}\n"},
+        expected=EXPECTED._replace(mounts=named),
+    )
+
+    finding = d1(host)
+
+    assert (finding.status, finding.verdict.playbook) == ("critical", "replace-jbod-disk")
+    assert words in finding.verdict.reason
+
+
+def test_a_network_file_system_that_the_inventory_wants_is_its_own_affair() -> None:
+    nfs = "31 20 0:55 / /kafka/d1 rw,noatime - nfs4 nas1:/kafka rw,vers=4.2"
+    host = broker(
+        {"/proc/self/mountinfo": rows(MOUNTINFO, d1=nfs), "/etc/fstab": "nas1:/kafka /kafka/d1 nfs4 noatime 0 0\n"},
+        expected=EXPECTED._replace(mounts=(ExpectedMount("/kafka/d1", fstype="nfs4"),)),
+    )
+
+    (finding,) = run_checks(host, "mounts")
+    assert finding.status == "ok", finding.verdict
+
+
+def test_data_in_the_root_of_a_container_are_a_warning() -> None:
+    overlay = "20 1 0:30 / / rw,relatime - overlay overlay rw,lowerdir=/a,upperdir=/b,workdir=/c"
+    host = broker(
+        {"/proc/self/mountinfo": f"{overlay}\n"},
+        {"touch write /": Touched("", {"written": True})},
+        expected=EXPECTED._replace(mounts=(ExpectedMount("/"),)),
+    )
+
+    (finding,) = run_checks(host, "mounts")
+    assert finding.status == "warning" and "go with it" in finding.verdict.reason
+
+
+# As the server's own user
+
+KAFKA = Process(7, "java", ("java", "kafka.Kafka", "/etc/kafka/server.properties"), "kafka", 0.0)
+# /proc/<pid>/status of a broker under Debian 12, the rows that matter
+STATUS = "Name:\tjava\nUid:\t997\t997\t997\t997\nGid:\t998\t998\t998\t998\nGroups:\t998 \nCapEff:\t{}\n"
+
+
+def owned(write: Touched, capable: str = "0000000000000000", **files: Any) -> HandmadeHost:
+    """A broker of user kafka that keeps its partitions in /kafka/d1/data, which belongs to root."""
+    return broker(
+        {"/proc/7/status": STATUS.format(capable), **files},
+        {
+            "processes": [KAFKA],
+            "touch read /etc/kafka/server.properties": Touched("", {"text": "log.dirs=/kafka/d1/data,/kafka/d2"}),
+            "touch write /kafka/d1/data": write,
+            "touch stat /kafka/d1/data": Touched("", {"uid": 0, "mode": 0o40755}),
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    "write", [Touched("EACCES", {}), Touched("EPERM", {}), Touched("", {"written": True, "may_write": False})]
+)
+def test_a_log_dir_that_belongs_to_root_after_a_disk_change_is_critical(write: Touched) -> None:
+    finding = d1(owned(write))
+
+    assert (finding.status, finding.verdict.playbook) == ("critical", "replace-jbod-disk")
+    assert "own user kafka may not write to /kafka/d1/data, which belongs to root (mode 755)" in finding.verdict.reason
+
+
+def test_the_user_of_a_broker_that_cannot_start_is_known_from_the_run_before() -> None:
+    before = owned(Touched("", {"written": True, "as_user": True}))
+    assert "takes writes of kafka" in d1(before).verdict.reason
+
+    after = next_run(before, answers={"processes": [], "touch write /kafka/d1/data": Touched("EACCES", {})})
+    assert "own user kafka may not write" in d1(after).verdict.reason
+
+
+def test_a_broker_that_overrides_permissions_is_looked_at_as_root() -> None:
+    finding = d1(owned(Touched("", {"written": True}), capable="0000000000000002"))
+
+    assert (finding.status, finding.facts["writer"]) == ("ok", "")
+
+
+@pytest.mark.parametrize("status", ["", "Uid:\t997", "Uid:\t\nGid:\t1 2 3 4\n", "CapEff:\tffffffffffffffff\n", "\0"])
+def test_a_process_that_does_not_tell_its_ids_is_looked_at_as_root(status: str) -> None:
+    finding = d1(owned(Touched("", {"written": True}), **{"/proc/7/status": status}))
+
+    assert (finding.status, finding.facts["writer"]) == ("ok", "")
+
+
+# ZooKeeper's folders
+
+ZOOKEEPER = Process(
+    8, "java", ("java", "org.apache.zookeeper.server.quorum.QuorumPeerMain", "/z.cfg"), "zookeeper", 0.0
+)
+ZOO_CFG = "dataDir=/kafka/d1/zookeeper\ndataLogDir=/kafka/d2\nclientPort=2181\n"
+
+
+def zookeeper(files: Dict[str, Any] | None = None, answers: Dict[str, Any] | None = None) -> HandmadeHost:
+    own = {
+        "processes": [ZOOKEEPER],
+        "touch read /z.cfg": Touched("", {"text": ZOO_CFG}),
+        "touch write /kafka/d1/zookeeper": Touched("", {"written": True}),
+    }
+    return broker(files, {**own, **(answers or {})}, expected=Expected(roles=("zookeeper",)))
+
+
+def test_zookeepers_folders_are_data_mounts_without_being_named() -> None:
+    assert {item: one.status for item, one in mounts_of(zookeeper()).items()} == {"/kafka/d1": "ok", "/kafka/d2": "ok"}
+
+
+def test_a_data_disk_of_zookeeper_that_is_read_only_or_full_is_critical() -> None:
+    read_only = d1(zookeeper(answers={"touch write /kafka/d1/zookeeper": Touched("EROFS", {})}))
+    full = {"touch write /kafka/d1/zookeeper": Touched("ENOSPC", {}), "touch usage /kafka/d1": usage(100)}
+    found = {(one.check, one.item): one for one in run_checks(zookeeper(answers=full), "mounts", "disk_usage")}
+
+    assert (read_only.status, read_only.verdict.playbook) == ("critical", "hidden-readonly")
+    assert found["mounts", "/kafka/d1"].verdict.playbook == "full-disk"
+    assert found["disk_usage", "/kafka/d1"].status == "critical"
+
+
+def test_the_lost_data_mount_of_a_zookeeper_that_died_of_it_is_still_expected() -> None:
+    before = zookeeper()
+    mounts_of(before)
+    gone = {"/proc/self/mountinfo": rows(MOUNTINFO, d1="")}
+
+    found = mounts_of(next_run(before, files=gone, answers={"processes": []}))
+
+    assert "nothing is mounted at /kafka/d1" in found["/kafka/d1"].verdict.reason
+    assert found["/kafka/d2"].status == "ok"
+
+
+def test_a_named_mount_does_not_hide_that_zookeeper_keeps_its_data_elsewhere() -> None:
+    host = zookeeper()
+    host.expected = Expected(roles=("zookeeper",), mounts=(ExpectedMount("/kafka/d2"),))
+
+    assert sorted(mounts_of(host)) == ["/kafka/d1", "/kafka/d2"]
+
+
 # Not mounted, or another disk
 
 
