@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Iterator, List, NoReturn, Optional
 
 from agent import __version__, engine, guess, report
 from agent.expected import BadExpectation, Expected, from_json, split_password
-from agent.host import CannotTell, Host
+from agent.host import CannotTell, Host, Stuck, together
 from agent.live import LiveHost
 from agent.state import State
 from agent.status import EXIT_CODES, OK, UNKNOWN, Finding, Verdict, unknown, worst
@@ -162,12 +162,14 @@ def _recorder(machine: Host) -> RecordingHost:
 
 
 def _guessed(host: Host) -> Expected:
-    """What this machine should be, unless even that hangs: reading a process can, when its memory is on a dead disk."""
-    answer = [host.expected._replace(guessed=("nothing: the list of processes gave no answer",))]
-    worker = threading.Thread(target=lambda: answer.append(guess.guess(host)), daemon=True)
-    worker.start()
-    worker.join(GUESS_DEADLINE_S)
-    return answer[-1]
+    """What this machine should be. Where even that hangs (reading a process can, when its memory is on a dead disk),
+    what earlier runs knew.
+    """
+    late = f"the list of processes gave no answer in {GUESS_DEADLINE_S:.0f} s"
+    guessed = together({"guess": lambda: guess.guess(host)}, {"guess": GUESS_DEADLINE_S})["guess"]
+    if isinstance(guessed, Expected):
+        return guessed
+    return guess.recall(host, late if isinstance(guessed, Stuck) else f"{type(guessed).__name__}: {guessed}")
 
 
 def _findings(host: Host, machine: Host, arguments: argparse.Namespace, remembering: str) -> Iterator[Finding]:

@@ -43,7 +43,8 @@ class Expected(NamedTuple):
 
     limits: check name -> limit name -> number; below the key `items`, item -> limit name -> number.
     skip: check name -> reason. peers: `host:port` of other machines that this one must reach.
-    guessed: one sentence for each thing that was guessed and not said.
+    guessed: one sentence for each thing that was guessed and not said. unsure: why what this machine is could not be
+    guessed; empty if it could, or need not be.
     """
 
     host: str = ""
@@ -66,6 +67,7 @@ class Expected(NamedTuple):
     limits: Mapping[str, Mapping[str, Any]] = {}
     skip: Mapping[str, str] = {}
     guessed: Tuple[str, ...] = ()
+    unsure: str = ""
 
     @property
     def mount_paths(self) -> Tuple[str, ...]:
@@ -111,6 +113,7 @@ _SCALARS = {
     "drawer": str,
     "power_feed": str,
     "firewall": str,
+    "unsure": str,
     "write_probe": bool,
     "psus": int,
 }

@@ -9,6 +9,7 @@ from agent.host import CannotTell, Host
 from agent.sources import data_mounts, kafka, mount_table
 from agent.status import moment
 
+MOUNTS = "guess.mounts"
 DATA_FILE_SYSTEMS = ("ext4", "xfs", "btrfs", "ext3")
 
 
@@ -23,8 +24,31 @@ class _Seen(NamedTuple):
 
 def guess(host: Host) -> Expected:
     """What the host expects, with the empty fields filled from its processes and mounts; says what was guessed."""
+    try:
+        known = kafka.roster(host)
+    except CannotTell as error:
+        return recall(host, str(error))
+    mounts = _log_dir_mounts(host, known)
+    if not known:
+        return _filled(host, _Seen((), mounts or _named_kafka(host), (), "no Kafka or ZooKeeper process"))
+    return _filled(host, _told_by(known, mounts, _why(host, known)))
+
+
+def recall(host: Host, why: str) -> Expected:
+    """The same from the memory of earlier runs alone, where the processes cannot be asked: `why`."""
+    known = kafka.remembered(host)
+    mounts = data_mounts.holding(host, MOUNTS, ())
+    expected = _filled(host, _told_by(known, mounts, f"from an earlier run: {why}" if known else why))
+    return expected._replace(unsure="" if host.expected.roles or known else why)
+
+
+def _told_by(known: Sequence[kafka.Known], mounts: Tuple[str, ...], why: str) -> _Seen:
+    ports = {port for row in known for port in row.ports}
+    return _Seen(tuple(sorted({row.role for row in known})), mounts, tuple(sorted(ports)), why)
+
+
+def _filled(host: Host, seen: _Seen) -> Expected:
     expected = host.expected
-    seen = _seen(host)
     said: List[str] = []
     if not expected.roles:
         expected = expected._replace(roles=seen.roles)
@@ -38,23 +62,6 @@ def guess(host: Host) -> Expected:
     return expected._replace(guessed=expected.guessed + tuple(said))
 
 
-def _seen(host: Host) -> _Seen:
-    """A broker that runs tells its own story; one that ran a few days ago is remembered, so that its loss is seen."""
-    try:
-        known = kafka.roster(host)
-    except CannotTell as error:
-        return _Seen((), (), (), str(error))
-    mounts = _log_dir_mounts(host, known)
-    if not known:
-        return _Seen((), mounts or _named_kafka(host), (), "no Kafka or ZooKeeper process")
-    return _Seen(
-        tuple(sorted({row.role for row in known})),
-        mounts,
-        tuple(sorted({port for row in known for port in row.ports})),
-        _why(host, known),
-    )
-
-
 def _why(host: Host, known: Sequence[kafka.Known]) -> str:
     gone = [row for row in known if not row.service]
     if not gone:
@@ -64,9 +71,9 @@ def _why(host: Host, known: Sequence[kafka.Known]) -> str:
 
 def _log_dir_mounts(host: Host, known: Sequence[kafka.Known]) -> Tuple[str, ...]:
     """The mounts that hold the brokers' log dirs, or held them in the last days."""
-    brokers = [row.service for row in known if row.service and row.role == "broker" and row.service.config]
-    folders = [path for broker in brokers for path in kafka.log_dirs(broker.config)]
-    return data_mounts.holding(host, "guess.mounts", folders)
+    brokers = [(row.service, row.settled) for row in known if row.service and row.role == "broker"]
+    folders = {path: settled for one, settled in brokers if one and one.config for path in kafka.log_dirs(one.config)}
+    return data_mounts.holding(host, MOUNTS, list(folders), [path for path, settled in folders.items() if not settled])
 
 
 def _named_kafka(host: Host) -> Tuple[str, ...]:

@@ -81,6 +81,11 @@ class Touched(NamedTuple):
 
 
 class Process(NamedTuple):
+    """A process. argv: empty of a kernel thread, and of one that may not be seen. user: a name, a number, or empty.
+
+    Names are those of /etc/passwd: to ask a directory service, as psutil does, may hang.
+    """
+
     pid: int
     name: str
     argv: Tuple[str, ...]
@@ -241,8 +246,13 @@ class Host:
         """
         raise NotImplementedError
 
-    def touch(self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S) -> Touched:
-        """Touch a file system in a process that can be abandoned (see prober.py for the kinds); Stuck if it hangs."""
+    def touch(
+        self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S, named_by: int = 0
+    ) -> Touched:
+        """Touch a file system in a process that can be abandoned (see prober.py for the kinds); Stuck if it hangs.
+
+        named_by: the process that names the file; it is read with the rights of that process, not with ours.
+        """
         raise NotImplementedError
 
     def exchange(self, address: str, port: int, words: str, deadline_s: float = 4.0) -> str:

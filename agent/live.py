@@ -12,7 +12,7 @@ import sys
 import time
 from typing import Any, Dict, List, Optional
 
-from agent import commands, devices, kernel_clock, prober, tcp
+from agent import commands, devices, kernel_clock, prober, process_list, tcp
 from agent.expected import Expected
 from agent.host import (
     COMMAND_DEADLINE_S,
@@ -106,7 +106,9 @@ class LiveHost(Host):
     ) -> Answer:
         return self._commands.run(argv, deadline_s, secret_env, secret_from or secret_env)
 
-    def touch(self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S) -> Touched:
+    def touch(
+        self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S, named_by: int = 0
+    ) -> Touched:
         ours, theirs = socket.socketpair()
         with ours:
             try:
@@ -114,7 +116,7 @@ class LiveHost(Host):
                     socket.send_fds(self._prober, [b"t"], [theirs.fileno()])
             except OSError as error:
                 raise CannotTell(f"{kind} of {path}: the prober died ({error.strerror})") from error
-            request = {"touch": kind, "arguments": [path, *arguments], "deadline_s": deadline_s}
+            request = {"touch": kind, "arguments": [path, *arguments], "deadline_s": deadline_s, "rights_of": named_by}
             ours.sendall(json.dumps(request).encode())
             ours.shutdown(socket.SHUT_WR)
             ours.settimeout(deadline_s)
@@ -137,25 +139,7 @@ class LiveHost(Host):
         return tcp.connect(targets, deadline_s)
 
     def processes(self) -> List[Process]:
-        return self.once("processes", self._processes)
-
-    def _processes(self) -> List[Process]:
-        import psutil
-
-        found = []
-        for process in psutil.process_iter():
-            try:
-                with process.oneshot():
-                    found.append(
-                        Process(
-                            process.pid, process.name(), tuple(process.cmdline()), _user(process), process.create_time()
-                        )
-                    )
-            except psutil.NoSuchProcess:
-                continue  # it ended while we listed: it is not there
-            except psutil.AccessDenied:
-                found.append(Process(process.pid, process.name(), (), "", 0.0))
-        return found
+        return self.once("processes", process_list.processes)
 
     def process_use(self, pid: int) -> ProcessUse:
         import psutil
@@ -263,10 +247,3 @@ def _descriptors_of(pid: int, target: str) -> List[int]:
             except FileNotFoundError:
                 continue  # closed while we listed
     return numbers
-
-
-def _user(process: Any) -> str:
-    try:
-        return str(process.username())
-    except KeyError:
-        return str(process.uids().real)

@@ -16,7 +16,11 @@ import stat
 import sys
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
+from agent import regular_files
+
 MAX_BYTES = 8 << 20
+# A configuration file that a process names has some kB; one of megabytes is none.
+MAX_NAMED_BYTES = 256 << 10
 PID_BYTES = 4
 # How long after its deadline a touch that nobody waits for any more ends itself, if the kernel lets it.
 LINGER_S = 1.0
@@ -83,7 +87,7 @@ def touch_tail(path: str, offset: int, inode: int, limit: int) -> Dict[str, Any]
 
     A rotated or shortened log is read from its start.
     """
-    with open(path, "rb") as log:
+    with regular_files.opened(path) as log:
         seen = os.fstat(log.fileno())
         start = offset if seen.st_ino == inode and offset <= seen.st_size else 0
         skipped = max(seen.st_size - start - limit, 0)
@@ -103,8 +107,17 @@ def log_end(start: int, data: bytes) -> int:
 
 
 def touch_read(path: str) -> Dict[str, Any]:
-    with open(path, "rb") as file:
+    with regular_files.opened(path) as file:
         return {"text": file.read(MAX_BYTES).decode("utf-8", "replace")}
+
+
+def touch_named(path: str, pid: int) -> Dict[str, Any]:
+    """Read a file that process `pid` names, as its user would: what that user may not read is not read for them."""
+    regular_files.take_rights_of(pid)
+    with regular_files.opened(path) as file:
+        if os.fstat(file.fileno()).st_size > MAX_NAMED_BYTES:
+            raise OSError(errno.EFBIG, f"larger than {MAX_NAMED_BYTES >> 10} kB")
+        return {"text": file.read(MAX_NAMED_BYTES).decode("utf-8", "replace")}
 
 
 def touch_link(path: str) -> Dict[str, Any]:
@@ -119,7 +132,7 @@ def touch_search(path: str, offset: int, inode: int, limit: int, needles: str) -
     At most the last `limit` bytes of each file are searched. Where the log was rotated since, the files that it was
     renamed to come first, oldest first.
     """
-    with open(path, "rb") as log:
+    with regular_files.opened(path) as log:
         seen = os.fstat(log.fileno())
         older = [_matches(old, start, limit, needles) for old, start in _rotated(path, seen, offset, inode)]
         start = offset if seen.st_ino == inode and offset <= seen.st_size else 0
@@ -148,7 +161,7 @@ def _rotated(path: str, seen: os.stat_result, offset: int, inode: int) -> List[T
 
 def _matches(path: str, start: int, limit: int, needles: str) -> Tuple[str, int]:
     """What a rotated log holds from `start` on, and how much of it was not searched."""
-    with open(path, "rb") as log:
+    with regular_files.opened(path) as log:
         skipped = max(os.fstat(log.fileno()).st_size - start - limit, 0)
         log.seek(start + skipped)
         return _lines_with(log.read(limit), needles), skipped
@@ -201,6 +214,7 @@ TOUCHES: Dict[str, Callable[..., Dict[str, Any]]] = {
     "write": touch_write,
     "tail": touch_tail,
     "read": touch_read,
+    "named": touch_named,
     "link": touch_link,
     "search": touch_search,
     "replace": touch_replace,
@@ -231,7 +245,8 @@ def _answer(connection: socket.socket) -> None:
         if request["touch"] != "replace":  # which would leave half a file behind
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.setitimer(signal.ITIMER_REAL, request["deadline_s"] + LINGER_S)
-        reply = TOUCHES[request["touch"]](*request["arguments"])
+        named_by = [request["rights_of"]] if request.get("rights_of") else []
+        reply = TOUCHES["named" if named_by else request["touch"]](*request["arguments"], *named_by)
     except OSError as error:
         reply = {
             "errno": errno.errorcode.get(error.errno or 0, str(error.errno)),

@@ -122,8 +122,10 @@ class RecordingHost(Host):
         self._commands[command_file(argv)] = text
         return answer
 
-    def touch(self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S) -> Touched:
-        answer: Touched = self._ask("touch", kind, path, *arguments, deadline_s=deadline_s)
+    def touch(
+        self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S, named_by: int = 0
+    ) -> Touched:
+        answer: Touched = self._ask("touch", kind, path, *arguments, deadline_s=deadline_s, named_by=named_by)
         return answer
 
     def exchange(self, address: str, port: int, words: str, deadline_s: float = 4.0) -> str:
@@ -311,7 +313,9 @@ class ReplayHost(Host):
         out, _, err = rest.partition(STDERR_MARK)
         return Answer(int(code), out, err)
 
-    def touch(self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S) -> Touched:
+    def touch(
+        self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S, named_by: int = 0
+    ) -> Touched:
         return Touched(**self._answer("touch", kind, path, *arguments))
 
     def exchange(self, address: str, port: int, words: str, deadline_s: float = 4.0) -> str:

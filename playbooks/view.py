@@ -84,7 +84,9 @@ class View(Host):
             raise Missing(f"{path} does not exist")
         raise CannotTell(f"{path}: {done.said}")
 
-    def touch(self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S) -> Touched:
+    def touch(
+        self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S, named_by: int = 0
+    ) -> Touched:
         if kind == "link":
             return Touched("", {"target": self.link(path)})
         if kind != "read":

@@ -77,7 +77,7 @@ class HandmadeHost(Host):
             raise AssertionError(f"the hand-made machine has no command {' '.join(argv)!r}")
         raise ToolMissing(f"{argv[0]} is not installed")
 
-    def touch(self, kind: str, path: str, *arguments: Any, deadline_s: float = 5.0) -> Touched:
+    def touch(self, kind: str, path: str, *arguments: Any, deadline_s: float = 5.0, named_by: int = 0) -> Touched:
         touched: Touched = self._given(f"touch {kind} {path}")
         return touched
 

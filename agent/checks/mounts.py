@@ -82,6 +82,8 @@ def find(host: Host) -> Sequence[str]:
     if "broker" in host.expected.roles:
         or_root = "" if host.is_root() else ", or let root read the broker's configuration"
         raise CannotTell(f"a broker, but its data mounts are not known: name them in the inventory{or_root}")
+    if host.expected.unsure:
+        raise CannotTell(f"which data mounts this machine has is not known: {host.expected.unsure}")
     raise NotApplicable("no data mounts are expected on this machine")
 
 

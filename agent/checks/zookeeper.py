@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from agent.host import Host, Refused
-from agent.sources import kafka, zookeeper_servers, zookeeper_words
+from agent.sources import java_properties, kafka, zookeeper_servers, zookeeper_words
 from agent.sources.zookeeper_servers import Server
 from agent.sources.zookeeper_words import ANSWERED, EMPTY, NOT_ALLOWED, NOT_SERVING, TLS, WHITELIST
 from agent.state import Incident
@@ -103,7 +103,7 @@ def _facts(host: Host, server: Server, said: Mapping[str, str]) -> Facts:
     srvr = zookeeper_words.parse_srvr(said["srvr"]) if "srvr" in said else None
     mntr = zookeeper_words.parse_mntr(said["mntr"]) if "mntr" in said else {}
     sources = zookeeper_words.parse_cons(said["cons"]) if "cons" in said else {}
-    config = {**server.config, **kafka.parse_properties(said.get("conf", ""))}
+    config = {**server.config, **java_properties.parse(said.get("conf", ""))}
     fullest = max(sources, key=lambda source: sources[source], default="")
     count = zookeeper_words.count
     latency_max = srvr.latency_max_ms if srvr else count(mntr, "zk_max_latency")

@@ -67,10 +67,10 @@ def _folders(service: kafka.Service) -> List[str]:
     return [path for path in dict.fromkeys(given) if path.startswith("/")]
 
 
-def holding(host: Host, note: str, folders: Sequence[str]) -> Tuple[str, ...]:
+def holding(host: Host, note: str, folders: Sequence[str], passing: Sequence[str] = ()) -> Tuple[str, ...]:
     """The mounts that hold these folders, or held them in the last days: a lost mount is still expected.
 
-    Without folders, those that `note` remembers of earlier runs.
+    Without folders, those that `note` remembers of earlier runs. passing: folders that are not remembered.
     """
     before = _remembered(host, note)
     if not folders:
@@ -80,7 +80,7 @@ def holding(host: Host, note: str, folders: Sequence[str]) -> Tuple[str, ...]:
         held = before.get(path, ("", 0.0))
         mount = _mount_of(host, path)
         now[path] = (mount, host.now()) if len(mount) >= len(held[0]) else held
-    host.state.remember(note, now)
+    host.state.remember(note, {path: row for path, row in now.items() if path not in passing} or before)
     return tuple(dict.fromkeys(mount for mount, _at in now.values() if mount))
 
 

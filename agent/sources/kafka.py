@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
-import re
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from agent.host import CannotTell, Host, NotApplicable, Process, shared
+from agent.host import CannotTell, Host, NotApplicable, Process, shared, together
 from agent.patterns import pattern
-from agent.sources import mount_table
+from agent.sources import java_processes, java_properties
 
 # java … kafka.Kafka /etc/kafka/server.properties; Confluent's packages start a class of their own
 BROKER_CLASSES = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKafka")
@@ -22,15 +22,13 @@ MAIN_CLASSES = {
     **dict.fromkeys(BROKER_CLASSES, "broker"),
     **dict.fromkeys(ZOOKEEPER_CLASSES, "zookeeper"),
 }
-# Programs that start a server and stay in front of it, with its whole command line in their own.
-LAUNCHERS = ("sudo", "su", "runuser", "timeout", "strace", "nohup", "setsid", "tini", "dumb-init", "bash", "sh")
-
+# Remembered is what was seen in two runs, or has run for so long: a test by hand is nobody's loss.
+OLD_ENOUGH_S = 300
 REMEMBER_DAYS = 7
+CONFIG_PATIENCE_S = 6.0
 
 # advertised as `listeners=SASL_SSL://kafka-a01:9093`, `clientPort=2181`, `server.1=zk1:2888:3888;0.0.0.0:2181`
 PORT = pattern(r":(\d{1,5})\s*$")
-# log.dirs=/kafka/d1   log.dirs : /kafka/d1   log.dirs /kafka/d1
-PROPERTY = pattern(r"([^\s=:#!][^\s=:]*)(?:\s*[=:]\s*|\s+|$)(.*)")
 KAFKA_DEFAULT_LOG_DIR = "/tmp/kafka-logs"  # noqa: S108  Kafka's own default
 
 
@@ -47,6 +45,7 @@ class Known(NamedTuple):
     """A server that runs, or ran in the last days; `service` is None while it does not run.
 
     item: its name in findings, the same over restarts: the role, with the configuration file where there are several.
+    user: the number of its user, empty if not known. settled: it will be missed when it is gone.
     """
 
     item: str
@@ -56,20 +55,39 @@ class Known(NamedTuple):
     seen_at: float
     pid: int
     service: Optional[Service]
+    user: str = ""
+    settled: bool = True
 
 
 @shared
 def services(host: Host) -> List[Service]:
-    """The Kafka and ZooKeeper servers among the running processes; a JVM's command line names its main class."""
-    found = []
-    for process in host.processes():
-        main = next((word for word in process.argv if word in MAIN_CLASSES), "")
-        if main and process.name not in LAUNCHERS:
-            arguments = process.argv[process.argv.index(main) + 1 :]
-            found.append(_service(host, process, MAIN_CLASSES[main], arguments))
-    if not found and not host.is_root() and _hides_processes(host):
+    """The Kafka and ZooKeeper servers among the running processes: JVMs that run the main class of one.
+
+    A program that a person runs under their own name does not stand in for the server of the service's own user.
+    """
+    started = [(process, java_processes.of(host, process, tuple(MAIN_CLASSES))) for process in host.processes()]
+    found = {str(process.pid): (process, what) for process, what in started if what.main}
+    asks = {pid: functools.partial(_service, host, *both) for pid, both in found.items()}
+    read = together(asks, dict.fromkeys(asks, CONFIG_PATIENCE_S))
+    late = {pid: _named_service(*both, {}) for pid, both in found.items() if not isinstance(read[pid], Service)}
+    seen = [late.get(pid) or read[pid] for pid in found]
+    if not seen and not host.is_root() and java_processes.hidden(host):
         raise CannotTell("needs root: /proc is mounted with hidepid, so other users' processes cannot be seen")
-    return sorted(found, key=lambda service: (service.role, service.config_path, service.process.started_at))
+    return sorted(_of_services(host, seen), key=lambda one: (one.role, one.config_path, one.process.started_at))
+
+
+def _of_services(host: Host, seen: List[Service]) -> List[Service]:
+    """Without those that a person runs by hand where another user's server of that role is known."""
+    people = {service.process.pid: java_processes.person(host, service.process.pid) for service in seen}
+    if not any(people.values()):
+        return seen
+    known = {(row.role, row.user) for row in remembered(host) if row.user}
+    known |= {(one.role, java_processes.user(host, one.process.pid)) for one in seen if not people[one.process.pid]}
+    return [
+        one for one in seen
+        if not people[one.process.pid]
+        or all(role != one.role or who == people[one.process.pid] for role, who in known)
+    ]  # fmt: skip
 
 
 @shared
@@ -78,16 +96,17 @@ def roster(host: Host) -> List[Known]:
 
     A server whose configuration file was renamed is not missing: there are as many of its role as before.
     """
-    running = services(host)
-    rows = [_known(host, service) for service in running]
-    for role in sorted({row.role for row in rows} | {row.role for row in _remembered(host)}):
+    rows = [_known(host, service) for service in services(host)]
+    earlier = remembered(host)
+    for role in sorted({row.role for row in [*rows, *earlier]}):
         if host.expected.roles and role not in host.expected.roles:
             continue
         here = [row for row in rows if row.role == role]
-        before = [row for row in _remembered(host) if row.role == role]
+        before = [row for row in earlier if row.role == role]
         gone = [row for row in before if row.config_path not in {row.config_path for row in here}]
         rows += gone[: max(len(before) - len(here), 0)]
-    host.state.remember("kafka.roster", [[*row[1:-1]] for row in rows])
+    host.state.remember("kafka.roster", [_row(row, earlier) for row in rows if row.settled])
+    host.state.remember("kafka.newcomers", [[row.role, row.config_path] for row in rows if not row.settled] or None)
     return _named(rows)
 
 
@@ -112,20 +131,38 @@ def serves(service: Service, role: str) -> bool:
 
 
 def _known(host: Host, service: Service) -> Known:
-    return Known("", service.role, service.config_path, tuple(ports(service)), host.now(), service.process.pid, service)
+    process, path = service.process, service.config_path
+    before = [*([row.role, row.config_path] for row in remembered(host)), *_newcomers(host)]
+    settled = host.now() - process.started_at >= OLD_ENOUGH_S or [service.role, path] in before
+    of = java_processes.user(host, process.pid)
+    return Known("", service.role, path, tuple(ports(service)), host.now(), process.pid, service, of, settled)
 
 
-def _remembered(host: Host) -> List[Known]:
-    rows = host.state.remembered("kafka.roster") or []
-    known = [Known("", row[0], row[1], tuple(row[2]), row[3], row[4], None) for row in rows if _is_whole(row)]
+def _row(row: Known, earlier: Sequence[Known]) -> List[Any]:
+    """What is remembered of a server; its ports as they were, where its configuration did not answer this time."""
+    before = [old.ports for old in earlier if (old.role, old.config_path) == (row.role, row.config_path)]
+    return [row.role, row.config_path, row.ports or (before or [()])[0], row.seen_at, row.pid, row.user]
+
+
+def _newcomers(host: Host) -> List[Any]:
+    """Role and configuration file of each server that the last run saw for the first time, soon after its start."""
+    rows = host.state.remembered("kafka.newcomers")
+    return rows if isinstance(rows, list) else []
+
+
+def remembered(host: Host) -> List[Known]:
+    """The servers of earlier runs, without a look at the processes."""
+    rows = host.state.remembered("kafka.roster")
+    whole = [row for row in rows if _is_whole(row)] if isinstance(rows, list) else []
+    known = [Known("", row[0], row[1], tuple(row[2]), row[3], row[4], None, "".join(row[5:])) for row in whole]
     return [row for row in known if host.now() - row.seen_at < REMEMBER_DAYS * 86400]
 
 
 def _is_whole(row: Any) -> bool:
-    """Whether it is role, configuration path, ports, when it was seen, process id."""
-    if not isinstance(row, list) or len(row) != 5:
+    """Whether it is role, configuration path, ports, when it was seen, process id, and since version 2 the user."""
+    if not isinstance(row, list) or len(row) not in (5, 6):
         return False
-    texts, ports, numbers = row[:2], row[2], row[3:]
+    texts, ports, numbers = [*row[:2], *row[5:]], row[2], row[3:5]
     return (
         all(isinstance(text, str) for text in texts)
         and isinstance(ports, list)
@@ -143,28 +180,33 @@ def _named(rows: Sequence[Known]) -> List[Known]:
     return named
 
 
-def _hides_processes(host: Host) -> bool:
-    try:
-        mount = mount_table.mount_at(host, "/proc")
-    except CannotTell:
-        return False
-    return bool(mount and any(option.startswith("hidepid=") and option != "hidepid=0" for option in mount.options))
-
-
 def need_role(host: Host, *roles: str) -> None:
-    """NotApplicable unless this machine has one of the roles; without any named, unless it has a role at all."""
+    """NotApplicable unless this machine has one of the roles; without any named, unless it has a role at all.
+
+    CannotTell where it is not known what this machine is.
+    """
     mine = host.expected.roles
+    if not mine and host.expected.unsure:
+        raise CannotTell(f"whether this is a Kafka or ZooKeeper machine is not known: {host.expected.unsure}")
     if not (set(roles) & set(mine) if roles else mine):
         raise NotApplicable(f"no {' or '.join(roles) or 'Kafka or ZooKeeper'} on this machine")
 
 
-def _service(host: Host, process: Process, role: str, arguments: Tuple[str, ...]) -> Service:
-    path = next((word for word in arguments if not word.startswith("-")), "")
-    config = read_properties(host, path, process.pid) if path else {}
-    config.update(_overrides(arguments))
+def _service(host: Host, process: Process, started: java_processes.Started) -> Service:
+    path = _config_path(started)
+    return _named_service(process, started, read_properties(host, path, process.pid) if path else {})
+
+
+def _config_path(started: java_processes.Started) -> str:
+    return next((word for word in started.arguments if word and not word.startswith("-")), "")
+
+
+def _named_service(process: Process, started: java_processes.Started, config: Dict[str, str]) -> Service:
+    role = MAIN_CLASSES[started.main]
+    config.update(_overrides(started.arguments))
     if role == "broker" and config.get("process.roles", "").strip() == "controller":
         role = "controller"
-    return Service(role, process, path, config)
+    return Service(role, process, _config_path(started), config)
 
 
 def _overrides(arguments: Sequence[str]) -> Dict[str, str]:
@@ -179,20 +221,10 @@ def read_properties(host: Host, path: str, pid: int) -> Dict[str, str]:
         if not os.path.isabs(path):
             folder = str(host.touch("link", f"/proc/{pid}/cwd").facts.get("target", ""))
             path = os.path.join(folder, path) if folder else ""
-        touched = host.touch("read", os.path.normpath(path)) if path else None
+        touched = host.touch("read", os.path.normpath(path), named_by=pid) if path else None
     except CannotTell:
         return {}
-    return parse_properties(str(touched.facts.get("text", ""))) if touched else {}
-
-
-def parse_properties(text: str) -> Dict[str, str]:
-    """Java properties as Kafka and ZooKeeper use them: `key=value`, comments, lines continued with a backslash.
-
-    >>> parse_properties("log.dirs=/kafka/d1,/kafka/d2\\n# note\\nbroker.id = 3")
-    {'log.dirs': '/kafka/d1,/kafka/d2', 'broker.id': '3'}
-    """
-    matches = (PROPERTY.match(row.strip()) for row in re.sub(r"\\\r?\n\s*", "", text).splitlines())
-    return {match.group(1): match.group(2).strip() for match in matches if match}
+    return java_properties.parse(str(touched.facts.get("text", ""))) if touched else {}
 
 
 def log_dirs(config: Dict[str, str]) -> List[str]:

@@ -7,7 +7,7 @@ import os
 from typing import List, NamedTuple, Optional
 
 from agent.host import TOUCH_DEADLINE_S, CannotTell, Host, together
-from agent.sources import kafka
+from agent.sources import java_properties, kafka
 from agent.sources.kafka import Service
 
 MOST_FOLDERS = 64
@@ -50,7 +50,7 @@ def _node(folder: str, text: object) -> Node:
     """meta.properties: `node.id=3` (KRaft) or `broker.id=3`, `cluster.id=MkU3OEVBNTcwNTJENDM2Qg`."""
     if isinstance(text, Exception) and not isinstance(text, CannotTell):
         raise text
-    said = kafka.parse_properties(text if isinstance(text, str) else "")
+    said = java_properties.parse(text if isinstance(text, str) else "")
     return Node(folder, number(said.get("node.id") or said.get("broker.id") or ""), said.get("cluster.id", "")[:100])
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from agent.checks import open_files
 from agent.host import CannotTell, Process
-from agent.sources import kafka, systemd
+from agent.sources import java_properties, kafka, systemd
 from agent.sources.kafka import Service
 from playbooks.facts import Candidate, Look, limit
 from playbooks.kinds import Fact
@@ -70,7 +70,7 @@ def _paths(rows: Mapping[str, str]) -> list[str]:
 
 def _config(view: View, path: str) -> dict[str, str]:
     try:
-        return kafka.parse_properties(view.read(path)) if path else {}
+        return java_properties.parse(view.read(path)) if path else {}
     except CannotTell:
         return {}
 

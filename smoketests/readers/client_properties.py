@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agent.sources.kafka import parse_properties
+from agent.sources import java_properties
 from smoketests.readers import CannotRead
 
 VARIABLE = "SMOKE_KAFKA_CLIENT"
@@ -42,7 +42,7 @@ def of(cluster: str, environment: Mapping[str, str] = os.environ) -> dict[str, A
 
 def parse(text: str, path: str) -> dict[str, Any]:
     """The settings of a client.properties; CannotRead for what Python cannot use, such as a Java key store."""
-    said = parse_properties(text)
+    said = java_properties.parse(text)
     for store in ("ssl.truststore", "ssl.keystore"):
         if f"{store}.location" in said and said.get(f"{store}.type", "JKS").upper() != "PEM":
             raise CannotRead(f"{path}: {store}.location must be a PEM file, with {store}.type=PEM")

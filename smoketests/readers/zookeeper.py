@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from agent.host import CannotTell
+from agent.sources import java_properties
 from agent.sources import zookeeper_words as words
-from agent.sources.kafka import parse_properties
 from smoketests.readers import CannotRead, address, within
 
 WORD_S = 4.0
@@ -162,7 +162,7 @@ def parse(server: str, said: Mapping[str, str]) -> Member:
         return Member(server, HALF, str(error))
     if zxid is None:
         return Member(server, HALF, "the answer to srvr names no zxid")
-    config = _if_allowed(said.get("conf", ""), parse_properties, {})
+    config = _if_allowed(said.get("conf", ""), java_properties.parse, {})
     voters = tuple(sorted((key[7:], _voter(value)) for key, value in config.items() if _is_voter(key, value)))
     return Member(
         server, state, "", mode, int(zxid[1], 16),

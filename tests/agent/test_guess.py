@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agent.expected import Expected, ExpectedMount
-from agent.guess import guess
-from agent.host import CannotTell, Touched
+from agent.guess import guess, recall
+from agent.host import CannotTell, Stuck, Touched
 from tests.agent.servers import BROKER_CONFIG, answers, broker, machine, zookeeper
-from tests.machine import HandmadeHost, next_run, run_checks
+from tests.machine import NOW, HandmadeHost, next_run, run_checks
 
 ROOT = "21 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n"
 DISKS = "36 21 8:17 / /kafka/d1 rw - xfs /dev/sdb1 rw\n37 21 8:33 / /kafka/d2 rw - xfs /dev/sdc1 rw\n"
@@ -114,3 +114,37 @@ def test_a_machine_that_shows_no_processes_is_guessed_nothing_with_the_reason(pr
     seen = guess(HandmadeHost(files=MOUNTED, answers={"processes": processes}))
 
     assert seen.roles == () and "/proc is not mounted" in seen.guessed[0]
+
+
+def test_what_is_known_is_not_forgotten_because_the_list_of_processes_hangs() -> None:
+    before = machine(broker(), expected=NOTHING, files=MOUNTED)
+    guess(before)
+    stuck = next_run(before, answers={"processes": Stuck("guess", 10.0)})
+
+    for seen in (guess(stuck), recall(stuck, "no answer in 10 s")):
+        assert (seen.roles, paths(seen), seen.ports) == (("broker",), ("/kafka/d1", "/kafka/d2"), (9092,))
+        assert seen.guessed[0].startswith("role: broker (from an earlier run: ") and not seen.unsure
+
+
+def test_where_nothing_is_known_and_the_guess_hangs_nothing_is_skipped_for_want_of_it() -> None:
+    host = HandmadeHost(files=MOUNTED, answers={"processes": Stuck("guess", 10.0)})
+    host.expected = recall(host, "the list of processes gave no answer in 10 s")
+
+    for check in ("mounts", "services", "swappiness", "kafka_config", "kafka_log", "memory_maps", "zookeeper"):
+        for finding in run_checks(host, check):
+            assert finding.status == "unknown" and "gave no answer" in finding.verdict.reason, finding
+
+
+def test_a_broker_that_ran_for_a_moment_leaves_no_mounts_behind() -> None:
+    before = machine(broker(started_at=NOW - 5), expected=NOTHING, files=MOUNTED)
+    assert paths(guess(before)) == ("/kafka/d1", "/kafka/d2")
+
+    assert guess(next_run(before, answers={"processes": []}, files={"/proc/self/mountinfo": ROOT})).mounts == ()
+
+
+@pytest.mark.parametrize("rubbish", [[1], 7, "x", {"a": 1}, {"a": ["/b"]}, {"a": [1, 2]}, {"a": ["/b", None]}])
+def test_a_damaged_memory_of_mounts_is_no_memory(rubbish: object) -> None:
+    host = machine(broker(), expected=NOTHING, files=MOUNTED)
+    host.state.remember("guess.mounts", rubbish)
+
+    assert paths(guess(next_run(host))) == ("/kafka/d1", "/kafka/d2")

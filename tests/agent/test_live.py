@@ -14,11 +14,13 @@ import threading
 import time
 from collections.abc import Iterator
 
+import psutil
 import pytest
 
 from agent import commands, live
 from agent.host import CannotTell, Missing, NoPermission, Refused, Stuck, ToolMissing, explain
 from agent.live import LiveHost
+from tests.real.filesystems import silent_fuse
 
 
 @pytest.fixture
@@ -147,16 +149,14 @@ def test_a_dead_prober_is_cannot_tell_not_a_crash() -> None:
     machine.close()
 
 
+@pytest.mark.root
 def test_a_touch_that_never_answers_is_left_behind(host: LiveHost, tmp_path: pathlib.Path) -> None:
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
+    with silent_fuse(tmp_path) as disk:
+        started = time.monotonic()
+        with pytest.raises(Stuck, match=r"stat of .* gave no answer"):
+            host.touch("stat", disk.path, deadline_s=0.3)
 
-    started = time.monotonic()
-    with pytest.raises(Stuck, match=r"read of .* gave no answer"):
-        host.touch("read", str(fifo), deadline_s=0.3)
-
-    assert time.monotonic() - started < 5
-    os.close(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))  # lets the abandoned probe end
+        assert time.monotonic() - started < 5
 
 
 def test_the_prober_ends_with_the_agent() -> None:
@@ -255,3 +255,37 @@ def test_a_late_command_that_only_lacked_the_processor_is_not_told_like_one_that
             busy.kill()
 
     assert said == f" (process {busy.pid} was still running: the processors are busy)"
+
+
+def test_processes_are_listed_as_psutil_lists_them(host: LiveHost) -> None:
+    """Those that are there before and after; a kernel thread, a renamed program and an empty argument among them."""
+    odd = subprocess.Popen(["sh", "-c", "exec sleep 60", "a b", "", "é\n)("])
+    try:
+        ours = {process.pid: process for process in host.processes()}
+        theirs = {process.pid: process for process in psutil.process_iter()}
+        both = [(ours[pid], theirs[pid]) for pid in ours.keys() & theirs.keys()]
+        compared = 0
+        for mine, other in both:
+            with contextlib.suppress(psutil.Error):
+                seen = (other.name(), tuple(other.cmdline()))
+                if other.is_running():
+                    assert (mine.name, mine.argv) == seen
+                    assert mine.started_at == pytest.approx(other.create_time(), abs=0.02)
+                    compared += 1
+        assert compared > 3 and odd.pid in ours
+    finally:
+        odd.kill()
+        odd.wait()
+
+
+def test_who_a_process_belongs_to_is_not_asked_of_a_directory_service(
+    host: LiveHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names may come from LDAP: a server that is slow, or gone with the network that is to be judged."""
+
+    def asked(_number: int) -> None:
+        raise AssertionError("a user name was looked up")
+
+    monkeypatch.setattr("pwd.getpwuid", asked)
+    users = {process.pid: process.user for process in host.processes()}
+    assert users[os.getpid()] in ("root", str(os.getuid())) or os.getuid()

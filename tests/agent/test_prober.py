@@ -220,12 +220,13 @@ def test_tail_tells_every_line_exactly_once_however_the_log_grows(lines: list[by
 # What hangs
 
 
+@pytest.mark.root
 def test_a_touch_that_hangs_names_its_process_and_that_ends_itself(host: LiveHost, tmp_path: pathlib.Path) -> None:
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-
-    with pytest.raises(Stuck, match=r"read of .*fifo gave no answer in 0 s \(process \d+ in state \w, ") as stuck:
-        host.touch("read", str(fifo), deadline_s=0.3)
+    with (
+        silent_fuse(tmp_path) as disk,
+        pytest.raises(Stuck, match=r"stat of .*d1 gave no answer in 0 s \(process \d+ in state \w, ") as stuck,
+    ):
+        host.touch("stat", disk.path, deadline_s=0.3)
 
     assert stuck.value.pid > 0
     assert wait_for_end(stuck.value.pid)

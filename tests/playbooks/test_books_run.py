@@ -21,7 +21,7 @@ import yaml
 from tests.playbooks.desk import environment
 from tests.real import filesystems
 from tests.real.namespace import ROOT, Namespace, wait_for
-from tests.real.stand_in_broker import free_port
+from tests.real.stand_in_broker import as_broker, free_port
 
 pytestmark = [
     pytest.mark.slow, pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root for namespaces"),
@@ -30,7 +30,7 @@ pytestmark = [
 
 # NOT Kafka: a process that looks like a broker from outside
 STAND_IN = (
-    "import socket, sys, time; listening = socket.create_server(('127.0.0.1', int(sys.argv[1]))); time.sleep(600)"
+    "import socket, sys, time; listening = socket.create_server(('127.0.0.1', int(sys.argv[2]))); time.sleep(600)"
 )
 FOLDERS = ("/etc/sysctl.d", "/etc/udev/rules.d", "/etc/systemd/system")
 
@@ -56,8 +56,8 @@ class Machine:
         )
         (self.folder / "stand_in.py").write_text(STAND_IN)
         process = self.inside.start(
-            "prlimit", f"--nofile={files}", sys.executable, "-S", str(self.folder / "stand_in.py"), str(port),
-            "kafka.Kafka", str(config),
+            "env", "-C", str(self.folder), "prlimit", f"--nofile={files}",
+            *as_broker(self.folder, str(self.folder / "stand_in.py")), str(config), str(port),
         )  # fmt: skip
         wait_for(
             "the stand-in", lambda: self.findings("services").get("broker", {}).get("status") in ("ok", "warning"), 60

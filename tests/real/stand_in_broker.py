@@ -1,8 +1,9 @@
 """A stand-in for a Kafka broker: NOT Kafka, but a small Python process that looks like one from outside.
 
-Its command line names the main class kafka.Kafka and a server.properties, as a broker's does; it listens on the port
-of that file, has log dirs, writes kafkaServer.out and kafka.err, and keeps a server.log. On demand it opens files, maps
-memory, stops listening, or is stopped and started again. Its name is that of the Python interpreter, not `java`.
+It is Python by the name of `java`, and this file by the name of the main class kafka.Kafka, so that its name and its
+command line are those of a broker; it listens on the port of its server.properties, has log dirs, writes
+kafkaServer.out and kafka.err, and keeps a server.log. On demand it opens files, maps memory, stops listening, or is
+stopped and started again.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class StandInBroker:
         self._process: subprocess.Popen[bytes]
         for path in (self.config.parent, self.logs, *self.log_dirs):
             path.mkdir(parents=True, exist_ok=True)
+        self.program = as_broker(folder, os.path.abspath(__file__))
         self.config.write_text(
             f"broker.id=1\nlisteners=PLAINTEXT://127.0.0.1:{self.port}\nlog.dirs={','.join(map(str, self.log_dirs))}\n"
         )
@@ -66,7 +68,7 @@ class StandInBroker:
         ]
         with theirs, (self.logs / "kafkaServer.out").open("ab") as out, self.error_log.open("ab") as err:
             self._process = subprocess.Popen(
-                [sys.executable, "-S", os.path.abspath(__file__), *options, "kafka.Kafka", "config/server.properties"],
+                [*self.program, *options, "config/server.properties"],
                 stdin=theirs.fileno(),
                 stdout=out,
                 stderr=err,
@@ -108,6 +110,14 @@ class StandInBroker:
     def _wait(self) -> None:
         answer = self._control.recv(100)
         assert answer == b"done\n", f"the stand-in says {answer!r}; see {self.error_log}"
+
+
+def as_broker(folder: pathlib.Path, script: str) -> list[str]:
+    """A command that runs a Python script as `…/java -S -Xstandin kafka.Kafka`, in the working directory `folder`."""
+    for name, target in (("java", os.path.realpath(sys.executable)), ("kafka.Kafka", script)):
+        if not (folder / name).is_symlink():
+            (folder / name).symlink_to(target)
+    return [str(folder / "java"), "-S", "-Xstandin", "kafka.Kafka"]
 
 
 def free_port() -> int:

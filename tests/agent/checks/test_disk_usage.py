@@ -95,9 +95,9 @@ def test_a_hung_mount_is_unknown_and_touched_once_by_all_checks_together() -> No
     touches: list[str] = []
     touch = host.touch
 
-    def counted(kind: str, path: str, *arguments: Any, deadline_s: float = 5.0) -> Touched:
+    def counted(kind: str, path: str, *arguments: Any, deadline_s: float = 5.0, named_by: int = 0) -> Touched:
         touches.append(f"{kind} {path}")
-        return touch(kind, path, *arguments, deadline_s=deadline_s)
+        return touch(kind, path, *arguments, deadline_s=deadline_s, named_by=named_by)
 
     host.touch = counted  # type: ignore[method-assign]
     found = {(row.check, row.item): row for row in run_checks(host, "disk_usage", "mounts", "disk_balance")}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.host import Stuck, Touched
-from agent.sources import kafka, server_nodes
+from agent.sources import java_properties, server_nodes
 from agent.status import Finding
 from tests.agent.servers import BROKER_CONFIG, ZOOKEEPER_CONFIG, broker, machine, zookeeper
 from tests.machine import HandmadeHost, by_item, run_checks
@@ -107,7 +107,7 @@ def test_a_configuration_that_cannot_be_read_is_unknown() -> None:
 
 @given(st.text())
 def test_rubbish_in_meta_properties_names_no_odd_node(text: str) -> None:
-    said = kafka.parse_properties(text)
+    said = java_properties.parse(text)
     found = server_nodes.number(said.get("node.id") or said.get("broker.id") or text)
 
     assert found is None or 0 <= found < 2**31

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent.expected import Expected
 from agent.host import CannotTell, NotApplicable, Process, Touched
-from agent.sources import kafka
+from agent.sources import java_properties, kafka
 from tests.agent.servers import BROKER_CONFIG, answers, broker, machine, zookeeper
 from tests.machine import HandmadeHost, next_run
 
@@ -25,7 +25,7 @@ empty=
 
 
 def test_properties_are_read_as_java_reads_them() -> None:
-    assert kafka.parse_properties(REAL_PROPERTIES) == {
+    assert java_properties.parse(REAL_PROPERTIES) == {
         "broker.id": "3",
         "listeners": "PLAINTEXT://:9092,SSL://kafka-a03:9093",
         "log.dirs": "/kafka/d1,/kafka/d2",
@@ -36,7 +36,7 @@ def test_properties_are_read_as_java_reads_them() -> None:
 
 @given(st.text())
 def test_rubbish_gives_properties_of_text_or_none(text: str) -> None:
-    for key, value in kafka.parse_properties(text).items():
+    for key, value in java_properties.parse(text).items():
         assert key and key == key.strip() and key[0] not in "#!"
         assert value == value.strip()
 
@@ -49,7 +49,7 @@ VALUES = st.from_regex(r"[A-Za-z0-9/:,=._-]{0,30}", fullmatch=True).filter(lambd
 def test_what_was_written_is_read_back(properties: dict[str, str]) -> None:
     text = "".join(f"# note\n{key}={value}\n" for key, value in properties.items())
 
-    assert kafka.parse_properties(text) == properties
+    assert java_properties.parse(text) == properties
 
 
 def service(role: str, **config: str) -> kafka.Service:
