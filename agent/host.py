@@ -323,6 +323,13 @@ class Host:
         return self.read("/proc/sys/kernel/random/boot_id").strip()
 
 
+def unless_unsure(host: Host, why: str) -> Exception:
+    """NotApplicable: `why`; CannotTell where what this machine is could not be guessed, and nothing is skipped for it."""
+    if host.expected.unsure and not host.expected.roles:
+        return CannotTell(f"what this machine is could not be told: {host.expected.unsure}")
+    return NotApplicable(why)
+
+
 def shared(ask: Callable[..., Value]) -> Callable[..., Value]:
     """Decorator for a source: asked once per run and arguments, then shared by every check."""
 

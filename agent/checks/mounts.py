@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from agent.expected import ExpectedMount
-from agent.host import CannotTell, Host, NotApplicable
+from agent.host import CannotTell, Host, unless_unsure
 from agent.sources import data_mounts, file_system, mount_identity, mount_table
 from agent.sources.mount_table import Mount
 from agent.status import Verdict, combine, critical, moment, unknown, warning
@@ -82,9 +82,7 @@ def find(host: Host) -> Sequence[str]:
     if "broker" in host.expected.roles:
         or_root = "" if host.is_root() else ", or let root read the broker's configuration"
         raise CannotTell(f"a broker, but its data mounts are not known: name them in the inventory{or_root}")
-    if host.expected.unsure:
-        raise CannotTell(f"which data mounts this machine has is not known: {host.expected.unsure}")
-    raise NotApplicable("no data mounts are expected on this machine")
+    raise unless_unsure(host, "no data mounts are expected on this machine")
 
 
 def look(host: Host, item: str) -> Facts:

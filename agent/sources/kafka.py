@@ -6,7 +6,7 @@ import functools
 import os
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from agent.host import CannotTell, Host, NotApplicable, Process, shared, together
+from agent.host import CannotTell, Host, Process, shared, together, unless_unsure
 from agent.patterns import pattern
 from agent.sources import java_processes, java_properties
 
@@ -186,10 +186,8 @@ def need_role(host: Host, *roles: str) -> None:
     CannotTell where it is not known what this machine is.
     """
     mine = host.expected.roles
-    if not mine and host.expected.unsure:
-        raise CannotTell(f"whether this is a Kafka or ZooKeeper machine is not known: {host.expected.unsure}")
     if not (set(roles) & set(mine) if roles else mine):
-        raise NotApplicable(f"no {' or '.join(roles) or 'Kafka or ZooKeeper'} on this machine")
+        raise unless_unsure(host, f"no {' or '.join(roles) or 'Kafka or ZooKeeper'} on this machine")
 
 
 def _service(host: Host, process: Process, started: java_processes.Started) -> Service:
