@@ -324,7 +324,7 @@ class Host:
 
 
 def unless_unsure(host: Host, why: str) -> Exception:
-    """NotApplicable: `why`; CannotTell where what this machine is could not be guessed, and nothing is skipped for it."""
+    """NotApplicable: `why`; CannotTell where what this machine is could not be guessed: nothing is skipped then."""
     if host.expected.unsure and not host.expected.roles:
         return CannotTell(f"what this machine is could not be told: {host.expected.unsure}")
     return NotApplicable(why)
