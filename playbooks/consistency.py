@@ -22,11 +22,36 @@ ANY = ("name", "when", "note", "each")
 COMMAND = ("run", "on", "seconds")
 KEYS: Mapping[str, Sequence[str]] = {
     "gate": (*ANY, "gate", "after", "minutes"),
-    "run": (*ANY, *COMMAND, "changes", "input", "done", "undo", "no_undo", "destroys", "may_fail", "exits"),
+    "run": (
+        *ANY,
+        *COMMAND,
+        "changes",
+        "input",
+        "done",
+        "undo",
+        "no_undo",
+        "destroys",
+        "may_fail",
+        "exits",
+        "takes_away",
+    ),
     "kafka": (*ANY, "kafka", "changes", "seconds", "no_undo", "may_fail"),
     "check": (*ANY, "check", "item", "status", "may_fail"),
-    "confirm": (*ANY, "confirm"),
-    "wait": (*ANY, *COMMAND, "wait", "check", "item", "status", "every", "deadline", "gate", "after", "minutes"),
+    "confirm": (*ANY, "confirm", "takes_away"),
+    "wait": (
+        *ANY,
+        *COMMAND,
+        "wait",
+        "check",
+        "item",
+        "status",
+        "every",
+        "deadline",
+        "gate",
+        "after",
+        "minutes",
+        "readings",
+    ),
 }
 DESTROYED = ("jbod-disk", "md-disk", "raid10-disk", "empty-disk")
 
@@ -103,6 +128,7 @@ def _check_step(playbook: Playbook, step: Step, node: Node, tell: Tell) -> None:
     if when and step.when is None:
         tell(when.place, "a condition is like {disk.fstype} == xfs; also !=, in, not in")
     _check_danger(playbook, step, node, tell)
+    _check_gate(playbook, step, node, tell)
 
 
 def _check_danger(playbook: Playbook, step: Step, node: Node, tell: Tell) -> None:
@@ -118,14 +144,22 @@ def _check_danger(playbook: Playbook, step: Step, node: Node, tell: Tell) -> Non
             tell(place, f"destroys {step.destroys}, which is a {need.kind}; only {', '.join(DESTROYED)} can be")
         elif not any(name.need == step.destroys for name in _uses(step)):
             tell(place, f"destroys {step.destroys}, but its command does not name it")
-    if playbook.safe and (step.destroys or step.kind in ("confirm", "gate")):
-        tell(place, f"a safe playbook has no step with {'destroys' if step.destroys else step.kind}")
+    if playbook.safe and (step.destroys or step.takes_away or step.kind in ("confirm", "gate")):
+        what = "destroys" if step.destroys else "takes_away" if step.takes_away else step.kind
+        tell(place, f"a safe playbook has no step with {what}")
     if step.kind == "run" and not step.changes and (step.undo or step.destroys):
         tell(place, "a step that changes nothing has nothing to undo or to destroy")
     if step.undo and step.no_undo:
         tell(place, "a step with `undo` needs no `no_undo`")
     if step.destroys and step.each:
         tell(place, "a step that destroys something does so once, without `each`")
+
+
+def _check_gate(playbook: Playbook, step: Step, node: Node, tell: Tell) -> None:
+    if node.get("readings") and not step.purpose:
+        tell(node.place, "readings counts the answers of the gate: it is for a wait with `gate`")
+    if step.takes_away and not any(one.purpose and not one.after for one in playbook.steps):
+        tell(node.place, "a step with `takes_away` needs a step with `gate`")
 
 
 def _texts(node: Node) -> Iterator[tuple[str, Place]]:

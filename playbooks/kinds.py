@@ -16,7 +16,8 @@ Value = str | int | tuple[str, ...]
 TYPES: Mapping[str, tuple[str, str]] = {
     "serial": (r"[A-Za-z0-9_][A-Za-z0-9._:/+-]{0,39}(?: [A-Za-z0-9._:/+-]{1,40}){0,3}", "a serial number"),
     "text": (r"[A-Za-z0-9._/(\[][A-Za-z0-9._:/+()\[\]=-]*(?: [A-Za-z0-9._:/+()\[\]=-]+){0,9}", "a short plain text"),
-    "device": (r"/dev/[A-Za-z0-9/._-]{1,100}", "a device below /dev"),
+    # /dev/md/kafka-a01:0, /dev/disk/by-path/pci-0000:3b:00.0-sas-phy2-lun-0
+    "device": (r"/dev/[A-Za-z0-9/._:@+=-]{1,200}", "a device below /dev"),
     "path": (r"/[A-Za-z0-9/._@:+,=-]{0,500}", "an absolute path of plain letters"),
     "uuid": (r"[0-9A-Fa-f]{4,8}(?:-[0-9A-Fa-f]{4,12}){1,4}", "a UUID"),
     "word": (r"[A-Za-z0-9_][A-Za-z0-9._:@+-]{0,99}", "a plain word"),
@@ -26,7 +27,8 @@ TYPES: Mapping[str, tuple[str, str]] = {
     "address": (r"[A-Za-z0-9\[\].:_/-]{1,120}", "an address"),
     "number": (r"[0-9]{1,20}", "a number"),
     "source": (
-        r"(?:(?:UUID|LABEL|PARTUUID|PARTLABEL)=[A-Za-z0-9._-]{1,80}|/dev/[A-Za-z0-9/._-]{1,100})",
+        r'(?:(?:UUID|LABEL|PARTUUID|PARTLABEL|ID)=(?:[A-Za-z0-9._:@+=-]{1,80}|"[A-Za-z0-9._:@+=-]{1,80}")'
+        r"|/dev/[A-Za-z0-9/._:@+=-]{1,200})",
         "a device of /etc/fstab",
     ),
     "rule": (
@@ -58,7 +60,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "uuid": "uuid",
         "fstype": "word",
         "options": "options",
-        "log_dir": "path",
+        "log_dirs": "[path]",
         "fstab": "source",
         "sysfs": "path",
         "nvme": "word",
@@ -96,6 +98,9 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     },
     "broker": {
         "unit": "unit",
+        "at_boot": "word",
+        "managed": "word",
+        "oom_protection_wanted": "number",
         "pid": "number",
         "open_files_wanted": "number",
         "id": "number",
@@ -108,6 +113,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     },
     "zookeeper": {
         "unit": "unit",
+        "at_boot": "word",
+        "managed": "word",
         "pid": "number",
         "open_files_wanted": "number",
         "config": "path",
@@ -116,6 +123,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "ports": "[number]",
         "client_port": "number",
         "max_client_cnxns": "number",
+        "max_client_cnxns_wanted": "number",
     },
     "antivirus": {"unit": "unit", "product": "text", "config": "path", "how": "word", "pid": "number"},
     "firewall": {

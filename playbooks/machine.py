@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
 SUDO_PROMPT = "SMOKE-SUDO-PASSWORD"
 BEGAN = "SMOKE-PLAYBOOK-BEGAN"
-VARIABLE = "SMOKE_PLAYBOOK"
-# Constant: what varies comes behind it as arguments.
-BEGIN = f'PATH=$PATH:/usr/sbin:/sbin; export PATH LC_ALL=C; echo {BEGAN} >&2; exec "$@"'
-# which processes have this in their environment; $1 is the whole variable
-STILL_RUNNING = 'grep -lzxsF -e "$1" /proc/[0-9]*/environ'
+MARK = "SMOKE_PLAYBOOK="
+# Constant: what varies comes behind it as arguments. The shell waits for the command, and is found by its own argument
+# $1: a variable in the environment would go on to every daemon that the command starts.
+BEGIN = f'PATH=$PATH:/usr/sbin:/sbin; export PATH LC_ALL=C; echo {BEGAN} >&2; shift; "$@"; exit $?'
+# which processes have this argument; of the asking ones none has it whole
+STILL_RUNNING = f'printf %s "{MARK}$1" | grep -lzxsF -f - /proc/[0-9]*/cmdline'
 MOST_OUTPUT = 4 << 20
 CHUNK = 1 << 16
 # what the far end has beyond a command's own deadline, to kill it and to say so
@@ -94,14 +95,14 @@ class Machine:
 
     def run(self, argv: Sequence[str], seconds: float = 30.0, given: str = "", mark: str = "") -> Outcome:
         """Run to its end, `seconds` at most. given: its standard input. mark: what finds it again. NotRun, Lost."""
-        words = ["timeout", "-k", "5", f"{seconds:.0f}", *(["env", f"{VARIABLE}={mark}"] if mark else []), *argv]
+        words = [MARK + mark, "timeout", "-k", "5", f"{seconds:.0f}", *argv]
         talk = _Talk(self._open([*self._sudo_words(), "sh", "-c", BEGIN, "sh", *words]), given, self.sudo_password)
         return talk.to_the_end(time.monotonic() + seconds + GRACE_S)
 
     def still_running(self, mark: str) -> list[int]:
         """Processes of a command that was begun with this mark. NotRun, Lost."""
-        found = self.run(["sh", "-c", STILL_RUNNING, "sh", f"{VARIABLE}={mark}"])
-        return [int(pid) for pid in re.findall(r"^/proc/(\d+)/environ$", found.out, re.MULTILINE)]
+        found = self.run(["sh", "-c", STILL_RUNNING, "sh", mark])
+        return [int(pid) for pid in re.findall(r"^/proc/(\d+)/cmdline$", found.out, re.MULTILINE)]
 
     def close(self) -> None:
         """Let the connection go."""

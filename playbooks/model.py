@@ -16,6 +16,8 @@ COMMAND_S = 60
 KAFKA_S = 600
 EVERY_S = 15
 WAIT_S = 3600
+# one GO alone may be luck
+STEADY = 3
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 CONDITION = re.compile(r"(.*?)\s+(==|!=|not in|in)\s+(.*)", re.DOTALL)
 
@@ -63,8 +65,9 @@ class Step:
 
     on: `host` or `controller`. done: exits 0 if nothing is left to do. destroys: the need whose disk is overwritten.
     words: what a person confirms, or what is waited for. every, deadline: of a wait. minutes: of the gate's lock.
-    each: `need.field` of a list; the step is done once for each, as {each}. may_fail: goes on when it fails.
-    exits: the exit codes that are good.
+    readings: how many times in a row the gate must say GO to a wait. each: `need.field` of a list; the step is done
+    once for each, as {each}. may_fail: goes on when it fails. exits: the exit codes that are good. takes_away: it takes
+    something of the cluster away, so GO must be fresh.
     """
 
     kind: str
@@ -93,6 +96,8 @@ class Step:
     may_fail: bool = False
     exits: tuple[int, ...] = (0,)
     no_undo: str = ""
+    takes_away: bool = False
+    readings: int = STEADY
 
     def texts(self) -> Iterator[str]:
         """Everything in it that may hold placeholders."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from playbooks.kinds import Fact
 from playbooks.plan import fact_of
+from smoketests.gate.decision import GO
 
 DONE, ALREADY, SKIPPED, FAILED, UNKNOWN, UNDONE = "done", "already", "skipped", "failed", "unknown", "undone"
 LEFT_OUT = "left out"
@@ -36,6 +37,8 @@ class Progress:
     """status: by action key, the last word on each. facts: found on the way. touched: needs whose disk was written to.
 
     lock: the last one that was taken, as its own fields. over: finished, undone, or empty.
+    go_at: when the cluster was looked at for the last GO in front of a maintenance, ISO 8601; empty without one,
+    after another answer, and after an interruption.
     """
 
     status: dict[str, str] = field(default_factory=dict)
@@ -45,6 +48,7 @@ class Progress:
     undoing: bool = False
     over: str = ""
     last: str = ""
+    go_at: str = ""
 
     @property
     def words(self) -> str:
@@ -72,6 +76,10 @@ def _take(progress: Progress, event: Mapping[str, Any]) -> None:
     if name in MEANS and key:
         progress.status[key] = MEANS[name]
         progress.last = key
+    if event.get("answer") and not event.get("after"):
+        progress.go_at = str(event.get("looked_at", "")) if event["answer"] == GO else ""
+    elif name == "resumed":
+        progress.go_at = ""
     if name == "started" and event.get("destroys"):
         progress.touched.add(str(event["destroys"]))
     elif name == "fact":

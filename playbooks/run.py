@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from agent.formats.text import printable
-from playbooks import changes, show
+from playbooks import changes, leaving, show
 from playbooks.doing import command, gate, kafka, looking
 from playbooks.filling import Action, NotTold, NotYet
 from playbooks.machine import Lost, NotRun
@@ -101,6 +101,8 @@ def _worded(session: Session, text: str, action: Action) -> str:
 
 
 def _confirm(session: Session, action: Action) -> None:
+    if action.step.takes_away:
+        gate.still_go(session, action)
     words = session.filling().words(action.step.words, action.each)
     for row in show.wrapped(printable(words), 3):
         session.show(row)
@@ -154,6 +156,8 @@ def _undo(session: Session, action: Action, status: str) -> None:
     if not session.yes and session.person.choose("   Take it back?", {"y": "yes", "s": "leave it as it is"}) == "s":
         session.note("undo not wanted", action)
         return
+    if step.on == "host" and leaving.command_takes_away(argv, session.servers):
+        gate.still_go(session, action)
     changed = changes.of_command(argv, session.units) if step.on == "host" else {}
     session.note("undo started", action, argv=list(argv), **changed)
     _run_undo(session, action, argv)

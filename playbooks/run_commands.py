@@ -33,7 +33,7 @@ from playbooks.loader import folders, named
 from playbooks.model import Playbook
 from playbooks.person import Interrupts, Person, Stopped
 from playbooks.plan import CannotPlan, NoPlan, Plan
-from playbooks.session import Failed, NotKnown, Session
+from playbooks.session import MAX_GO_AGE_S, Failed, NotKnown, Session
 from playbooks.target import Target
 from smoketests.gate import lock
 
@@ -41,7 +41,13 @@ STOPPED, FAILED = 1, 2
 MOST_EVENTS = 2000
 
 with_yes = click.option("--yes", is_flag=True, help="Ask nothing; only for playbooks marked safe.")
+GO_AGE = (
+    click.option("--max-go-age", "max_go_age_s", type=click.FloatRange(0, MAX_GO_AGE_S), default=MAX_GO_AGE_S,
+                 show_default=True, metavar="SECONDS",
+                 help="When a server is taken away, ask the gate again if its GO is older."),
+)  # fmt: skip
 ACCEPTING = (
+    *GO_AGE,
     click.option("--accept", multiple=True, metavar="RULE", help="Take what the gate says to this rule."),
     click.option("--because", default="", metavar="WHY", help="Why; it is kept with the decision."),
 )  # fmt: skip
@@ -166,7 +172,7 @@ def _carry_out(
     with Interrupts(say) as interrupts:
         session = Session(
             journal.plan, journal, target, Person(say), say, click.echo, interrupts, yes, accept,
-            named_needs(options["choose"]),
+            named_needs(options["choose"]), options["max_go_age_s"],
         )  # fmt: skip
         code, words = _ended(work, session)
     target.close()

@@ -22,6 +22,7 @@ from playbooks.target import Say, Target
 from smoketests.gate import lock
 
 LOCK_MINUTES = 60.0
+MAX_GO_AGE_S = 60.0
 
 
 class Failed(Exception):
@@ -34,7 +35,10 @@ class NotKnown(Exception):
 
 @dataclass
 class Session:
-    """accept: rule of the gate -> why its answer is taken. yes: nobody is asked."""
+    """accept: rule of the gate -> why its answer is taken. yes: nobody is asked.
+
+    max_go_age_s: how old the gate's GO may be when something is taken away.
+    """
 
     plan: Plan
     journal: Journal
@@ -46,6 +50,7 @@ class Session:
     yes: bool = False
     accept: Mapping[str, str] = field(default_factory=dict)
     chosen: Mapping[str, str] = field(default_factory=dict)
+    max_go_age_s: float = MAX_GO_AGE_S
 
     def __post_init__(self) -> None:
         self.progress = progress.of(self.journal.events)
@@ -59,6 +64,12 @@ class Session:
         """Those of the machine's broker and ZooKeeper server."""
         facts = {**self.plan.facts, **self.progress.facts}.values()
         return [fact.words("unit") for fact in facts if fact.kind in ("broker", "zookeeper") and fact.words("unit")]
+
+    @property
+    def servers(self) -> list[str]:
+        """What a command would call them: their units and process ids."""
+        facts = {**self.plan.facts, **self.progress.facts}.values()
+        return [*self.units, *(fact.words("pid") for fact in facts if fact.kind in ("broker", "zookeeper"))]
 
     def filling(self) -> Filling:
         return self.plan.filling(self.progress.facts)

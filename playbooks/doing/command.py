@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent.formats.text import printable
-from playbooks import changes
+from playbooks import changes, leaving
+from playbooks.doing import gate
 from playbooks.filling import Action, NotTold
 from playbooks.machine import Lost, Machine, NotRun, Outcome
 from playbooks.session import Failed, NotKnown, Session
@@ -36,6 +37,8 @@ def do(session: Session, action: Action) -> None:
         if not agreed(session, action, argv, given):
             session.note("skipped", action)
             return
+        if leaving.takes_away(step, argv, session.servers):
+            gate.still_go(session, action)
         session.check_devices(action, step.uses())
     else:
         show_command(session, argv, given)

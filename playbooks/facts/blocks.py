@@ -12,6 +12,9 @@ from playbooks.view import View
 
 COLUMNS = "NAME,KNAME,TYPE,SERIAL,SIZE,MODEL,WWN,FSTYPE,UUID,MOUNTPOINT,MAJ:MIN,RO"
 MOST_DEEP = 12
+# how /etc/fstab names a device
+SOURCES = ("/dev/", "UUID=", "LABEL=", "PARTUUID=", "PARTLABEL=", "ID=")
+QUOTE = '"'
 # below these nothing is ever a data disk
 SYSTEM = ("/", "/boot", "/boot/efi", "/usr", "/var", "/home", "/opt", "/etc", "/var/log", "[SWAP]")
 
@@ -117,11 +120,7 @@ def file_systems(view: View) -> list[DataMount]:
         if mount.source.startswith("/dev/"):
             found[mount.path] = _mounted(view, mount)
     for entry in mount_table.fstab(view):
-        if (
-            entry.path.startswith("/")
-            and entry.path not in found
-            and entry.source.startswith(("UUID=", "/dev/", "LABEL="))
-        ):
+        if entry.path.startswith("/") and entry.path not in found and entry.source.startswith(SOURCES):
             found[entry.path] = _listed(view, entry)
     return list(found.values())
 
@@ -138,7 +137,7 @@ def _mounted(view: View, mount: mount_table.Mount) -> DataMount:
 
 
 def _listed(view: View, entry: mount_table.FstabEntry) -> DataMount:
-    uuid, name = _uuid_of(entry.source), entry.source.rpartition("/")[2]
+    uuid, name = _uuid_of(entry.source), _name_of(view, entry.source)
     there = next(
         (one for disk in disks(view) for one in disk.tree() if (uuid and one.uuid == uuid) or one.name == name), None
     )
@@ -146,6 +145,17 @@ def _listed(view: View, entry: mount_table.FstabEntry) -> DataMount:
         entry.path, there.device if there else "", entry.source, entry.fstype, ",".join(entry.options),
         uuid or (there.uuid if there else ""), disk_of(view, there.name) if there else None, False, entry.source,
     )  # fmt: skip
+
+
+def _name_of(view: View, source: str) -> str:
+    """The kernel's name of the device that an entry means; where it is gone, the last part of what it is called."""
+    kind, _, value = source.partition("=")
+    folder = mount_table.UDEV_FOLDERS.get(kind, "")
+    path = f"{folder}/{mount_table.udev_name(value.strip(QUOTE))}" if folder and value else source
+    try:
+        return view.link(path).rpartition("/")[2]
+    except CannotTell:
+        return source.rpartition("/")[2]
 
 
 def _uuid_of(source: str) -> str:

@@ -39,7 +39,14 @@ def _jbod_disk(look: Look, mount: DataMount) -> Candidate:
     def values() -> Mapping[str, object]:
         metadata = "yes" if servers.metadata_log_below(look, mount.path) else "no"
         others = "yes" if servers.runs_without(look, mount.path) else "no"
-        known = {"mount": mount.path, "serial": serial, "metadata_log": metadata, "others": others}
+        log_dirs = servers.log_dirs_below(look, mount.path)
+        known = {
+            "mount": mount.path,
+            "serial": serial,
+            "metadata_log": metadata,
+            "others": others,
+            "log_dirs": log_dirs,
+        }
         return {**_file_system(look, mount), **known, **_hardware(look.view, mount)}
 
     return Candidate(names, shown, values)
@@ -60,7 +67,6 @@ def _hardware(view: View, mount: DataMount) -> dict[str, object]:
 def _file_system(look: Look, mount: DataMount) -> dict[str, object]:
     return {
         "uuid": mount.uuid, "fstab": mount.listed, "fstype": mount.fstype, "options": mount.options,
-        "log_dir": next(iter(servers.log_dirs_below(look, mount.path)), ""),
     }  # fmt: skip
 
 
@@ -79,7 +85,9 @@ def _mount(look: Look, mount: DataMount) -> Candidate:
 
     def values() -> Mapping[str, object]:
         known = {"disk": disk.device, "serial": disk.serial} if disk else {}
-        return {"path": mount.path, "device": mount.device or mount.source, **known, **_file_system(look, mount)}
+        log_dir = next(iter(servers.log_dirs_below(look, mount.path)), "")
+        named = {"path": mount.path, "device": mount.device or mount.source, "log_dir": log_dir}
+        return {**named, **known, **_file_system(look, mount)}
 
     return Candidate(names, f"{mount.path} ({mount.fstype} on {mount.device or mount.source})", values)
 

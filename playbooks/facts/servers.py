@@ -26,6 +26,12 @@ UNIT_NAMES = {
 CONFIG_ENDINGS = {BROKER: (".properties",), ZOOKEEPER: (".cfg", ".properties", ".conf")}
 # broker.id in ZooKeeper's days, node.id with KRaft
 IDS = ("node.id", "broker.id")
+# what `systemctl is-enabled` says of units that start at boot, and that `systemctl disable` keeps from it
+ENABLED = ("enabled", "enabled-runtime", "generated")
+# more for each client address is asked of ZooKeeper only from here on
+FEW_CONNECTIONS = 300
+# a broker is killed after all that is protected less
+OOM_PROTECTION = 900
 # fs.nr_open of every kernel; above it, setting a limit fails
 MOST_OPEN_FILES = 1048576
 
@@ -81,7 +87,8 @@ def _candidate(look: Look, service: Service, unit: str) -> Candidate:
 
     def values() -> Mapping[str, object]:
         found = {
-            "unit": unit, "pid": pid or "", "open_files_wanted": _open_files(look, pid, unit),
+            "unit": unit, "at_boot": at_boot(look.view, unit), "managed": "systemd" if unit else "otherwise",
+            "pid": pid or "", "open_files_wanted": _open_files(look, pid, unit),
             "config": _absolute(look.view, service), "user": service.process.user,
             "ports": [str(port) for port in kafka.ports(service)] if service.config else [],
         }  # fmt: skip
@@ -94,14 +101,33 @@ def _candidate(look: Look, service: Service, unit: str) -> Candidate:
 
 def _open_files(look: Look, pid: int, unit: str) -> int:
     """The limit that it should have: never less than it has, running or by its unit."""
+    most = _number(look.view, "/proc/sys/fs/nr_open", MOST_OPEN_FILES)
     now = [limit(look, open_files, "limit_warning")]
     with contextlib.suppress(CannotTell):
         rows = look.view.read(f"/proc/{pid}/limits").splitlines() if pid else []
         now += [int(word) for row in rows if row.startswith("Max open files") for word in row.split() if word.isdigit()]
     with contextlib.suppress(CannotTell):
         said = look.view.out("systemctl", "show", "--property=LimitNOFILE", "--value", "--", unit) if unit else ""
-        now += [int(said)] if said.strip().isdigit() else []
-    return min(max(now), MOST_OPEN_FILES)
+        now += [most] if said.strip() == "infinity" else [int(said)] if said.strip().isdigit() else []
+    return min(max(now), most)
+
+
+def _number(view: View, path: str, otherwise: int) -> int:
+    try:
+        return view.read_int(path)
+    except CannotTell:
+        return otherwise
+
+
+def at_boot(view: View, unit: str) -> str:
+    """Whether `systemctl disable` keeps this unit from starting at boot: yes, no, or empty where nobody tells."""
+    if not unit:
+        return ""
+    try:
+        said = view.run("systemctl", "is-enabled", "--", unit).out.strip()
+    except CannotTell:
+        return ""
+    return "yes" if said in ENABLED else "no"
 
 
 def _absolute(view: View, service: Service) -> str:
@@ -112,16 +138,29 @@ def _absolute(view: View, service: Service) -> str:
 
 
 def _of_zookeeper(config: Mapping[str, str]) -> dict[str, object]:
-    said = {"client_port": config.get("clientPort", ""), "max_client_cnxns": config.get("maxClientCnxns", "")}
-    return {"servers": _ensemble(config), **said}
+    now = config.get("maxClientCnxns", "")
+    # ZooKeeper takes 0, and what is below it, for no limit
+    limited = now.lstrip("-").isdigit() and int(now) > 0
+    wanted = max(FEW_CONNECTIONS, 2 * int(now)) if limited else FEW_CONNECTIONS if not now else ""
+    said = {"client_port": config.get("clientPort", ""), "max_client_cnxns": now if limited else ""}
+    return {"servers": _ensemble(config), **said, "max_client_cnxns_wanted": wanted}
 
 
 def _of_broker(look: Look, service: Service) -> dict[str, object]:
     config = service.config
     found: dict[str, object] = {"id": broker_id(look, service), "cluster_id": _meta(look.view, service, "cluster.id")}
+    found["oom_protection_wanted"] = max(OOM_PROTECTION, -_oom_score(look.view, service.process.pid))
     if config:
         found |= {"log_dirs": kafka.log_dirs(config), "mode": "kraft" if "process.roles" in config else "zookeeper"}
     return found
+
+
+def _oom_score(view: View, pid: int) -> int:
+    """oom_score_adj of a process: -1000 is never killed; 0 where it is not told."""
+    try:
+        return int(view.read(f"/proc/{pid}/oom_score_adj")) if pid else 0
+    except (CannotTell, ValueError):
+        return 0
 
 
 def _ensemble(config: Mapping[str, str]) -> list[str]:

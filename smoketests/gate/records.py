@@ -6,6 +6,7 @@ STORE/gate/date=YYYY-MM-DD/HHMMSS-RUN.json, written aside, synced and then renam
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import time
@@ -27,6 +28,8 @@ SCHEMA = 1
 LARGEST = 8 << 20
 MOST_DAYS = 60
 DAY_S = 86_400
+# a wait asks for the same ones at each look
+MOST_READ = 20_000
 
 
 class NoRecord(Exception):
@@ -163,8 +166,18 @@ def _newest_first(folder: str, since: float) -> Iterator[Mapping[str, Any]]:
 
 def _read(path: str) -> Mapping[str, Any]:
     try:
-        with open(path, encoding="utf-8") as file:
-            said = json.loads(file.read(LARGEST))
+        return _told(path)
     except (OSError, ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) and said.get("schema") == SCHEMA else {}
+
+
+@functools.lru_cache(maxsize=MOST_READ)
+def _told(path: str) -> Mapping[str, Any]:
+    """What `before` wants of a record; nothing of one behind a maintenance. A record never changes once it is there."""
+    with open(path, encoding="utf-8") as file:
+        said = json.loads(file.read(LARGEST))
+    if not isinstance(said, dict) or said.get("schema") != SCHEMA:
+        return {}
+    asked = said.get("maintenance")
+    behind = isinstance(asked, dict) and asked.get("after")
+    return {} if behind else {name: said.get(name) for name in ("at", "answer", "maintenance", "state")}

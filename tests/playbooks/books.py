@@ -19,6 +19,7 @@ BY_TYPE = {
     "rule": 'rule family="ipv4" source address="10.0.0.0/8" port port="9092" protocol="tcp" accept',
 }  # fmt: skip
 BY_FIELD = {
+    "broker.oom_protection_wanted": "900", "zookeeper.max_client_cnxns_wanted": "300",
     "machine.swappiness": "60", "machine.swappiness_wanted": "1", "machine.max_map_count_wanted": "262144",
     "broker.open_files_wanted": "100000", "zookeeper.open_files_wanted": "100000",
     "nic.rings": "small", "nic.driver": "e1000e", "disk.partition_number": "",

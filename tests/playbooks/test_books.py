@@ -135,6 +135,49 @@ def test_those_that_take_a_server_away_are_the_ones_one_thinks_of() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("server", ["broker", "zookeeper"])
+@pytest.mark.parametrize(
+    "name", [name for name in names() if any(step.run[:1] == ("shutdown",) for step in book(name).steps)]
+)
+def test_no_server_starts_at_boot_before_the_data_mounts_were_checked(name: str, server: str) -> None:
+    rows = [(step.run or (step.kind, step.check)) for step in book(name).steps]
+    unit = f"{{{server}.unit}}"
+    down = next(at for at, words in enumerate(rows) if words[0] == "shutdown")
+    mounts = rows.index(("check", "mounts"))
+
+    assert rows.index(("systemctl", "disable", unit)) < down < mounts < rows.index(("systemctl", "enable", unit))
+    assert rows.index(("systemctl", "enable", unit)) < rows.index(("systemctl", "start", unit))
+
+
+def test_no_broker_starts_at_boot_while_its_data_mount_is_away_for_repair() -> None:
+    rows = [step.run for step in book("hidden-readonly").steps]
+    unmount = next(at for at, words in enumerate(rows) if words[:1] == ("umount",))
+    mount = max(at for at, words in enumerate(rows) if words[:1] == ("mount",))
+
+    assert rows.index(("systemctl", "disable", "{broker.unit}")) < unmount
+    assert mount < rows.index(("systemctl", "enable", "{broker.unit}"))
+
+
+@pytest.mark.parametrize("name", names())
+def test_whoever_takes_a_machine_out_of_the_inventory_has_nothing_left_that_needs_it_there(name: str) -> None:
+    steps = book(name).steps
+    for at, step in enumerate(steps):
+        if step.kind == "confirm" and "out of the inventory" in step.words:
+            assert at == len(steps) - 1
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_server_without_a_unit_is_not_passed_over_in_silence(name: str) -> None:
+    """Its steps are left out then: a person does what they would do, or the machine goes down under it."""
+    steps = book(name).steps
+    for server in ("broker", "zookeeper"):
+        stops = [step for step in steps if step.run[:2] in (("systemctl", "stop"), ("systemctl", "restart"))
+                 and step.run[-1] == f"{{{server}.unit}}" and step.when]  # fmt: skip
+        goes = any(step.run[:1] == ("shutdown",) for step in steps) or name == "rolling-restart"
+        asked = any(step.kind == "confirm" and f"{{{server}.managed}} == otherwise" == str(step.when) for step in steps)
+        assert not (stops and goes) or asked, (name, server)
+
+
 @pytest.mark.parametrize("name", names())
 def test_a_safe_playbook_asks_no_person_stops_no_server_and_destroys_nothing(name: str) -> None:
     playbook = book(name)

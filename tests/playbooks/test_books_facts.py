@@ -83,7 +83,89 @@ def test_a_limit_is_never_lowered() -> None:
     assert found("broker", machine).words("open_files_wanted") == "524288"
 
     machine.commands = {**machine.commands, "systemctl show --property=LimitNOFILE": "infinity\n"}
-    assert found("broker", machine).words("open_files_wanted") == "100000", "the check's, where no number is told"
+    assert found("broker", machine).words("open_files_wanted") == "1048576", "infinity is what the kernel allows"
+
+    machine.files = {**machine.files, "/proc/sys/fs/nr_open": "10000000\n"}
+    assert found("broker", machine).words("open_files_wanted") == "10000000"
+
+
+def running(**files: str) -> Told:
+    """A machine with a broker, pid 4711, that runs in a unit."""
+    machine = jbod(WITH_ZOOKEEPER, "kafka")
+    machine.commands = {**machine.commands, "ps ": "4711 kafka java java kafka.Kafka /etc/kafka/server.properties\n"}
+    machine.files = {**machine.files, "/proc/4711/cgroup": "0::/system.slice/kafka.service\n", **files}
+    return machine
+
+
+@pytest.mark.parametrize(("score", "wanted"), [("0", "900"), ("-1000", "1000"), ("-950", "950"), ("500", "900")])
+def test_a_broker_that_is_protected_better_from_the_oom_killer_stays_so(score: str, wanted: str) -> None:
+    machine = running(**{"/proc/4711/oom_score_adj": f"{score}\n"})
+
+    assert found("broker", machine).words("oom_protection_wanted") == wanted
+
+
+@pytest.mark.parametrize(
+    ("said", "at_boot"),
+    [("enabled", "yes"), ("generated", "yes"), ("disabled", "no"), ("static", "no"), ("masked", "no"), ("", "no")],
+)
+def test_whether_a_unit_starts_at_boot_is_known(said: str, at_boot: str) -> None:
+    machine = running()
+    machine.commands = {**machine.commands, "systemctl is-enabled": f"{said}\n"}
+
+    assert found("broker", machine).words("at_boot") == at_boot
+    assert found("broker", machine).words("managed") == "systemd"
+
+
+def test_a_broker_without_a_unit_is_told_as_such() -> None:
+    assert found("broker", running(**{"/proc/4711/cgroup": "0::/\n"})).words("managed") == "otherwise"
+
+
+@pytest.mark.parametrize(
+    ("line", "now", "wanted"),
+    [
+        ("maxClientCnxns=60", "60", "300"), ("maxClientCnxns = 1000", "1000", "2000"), ("", "", "300"),
+        ("maxClientCnxns=0", "", ""), ("maxClientCnxns=-1", "", ""), ("maxClientCnxns=300", "300", "600"),
+        ("maxClientCnxns=many", "", ""),
+    ],
+)  # fmt: skip
+def test_the_limit_of_zookeepers_connections_is_never_lowered(line: str, now: str, wanted: str) -> None:
+    said = "ExecStart={ argv[]=/opt/x /etc/zookeeper/zoo.cfg ; }\nUser=zookeeper\n"
+    machine = Told({"ps ": "1 root systemd /sbin/init\n", "id -u": "0",
+                    "systemctl list-unit-files": "zookeeper.service enabled enabled\n", "systemctl show": said},
+                   {"/etc/zookeeper/zoo.cfg": f"clientPort=2181\n{line}\n"})  # fmt: skip
+    one = found("zookeeper", machine)
+
+    assert (one.words("max_client_cnxns"), one.words("max_client_cnxns_wanted")) == (now, wanted)
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["/dev/disk/by-path/pci-0000:3b:00.0-sas-phy2-lun-0", "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4", "LABEL=kafka-d2",
+     "PARTUUID=0a1b2c3d-01", "PARTLABEL=kafka", "/dev/sdd", 'UUID="11111111-2222-4333-8444-555555555555"',
+     "ID=wwn-0x5000c500a1b2c3d4", "/dev/md/kafka-a01:0"],
+)  # fmt: skip
+@pytest.mark.parametrize("mounted", [True, False])
+def test_every_way_in_which_fstab_names_a_disk_can_be_planned(source: str, mounted: bool) -> None:
+    machine = jbod(WITH_ZOOKEEPER, "kafka")
+    machine.files["/etc/fstab"] = f"{source} /kafka/d2 xfs noatime 0 2\n"
+    kind, _, value = source.partition("=")
+    names = {"LABEL": "label", "PARTUUID": "partuuid", "PARTLABEL": "partlabel", "UUID": "uuid", "ID": "id"}
+    path = f"/dev/disk/by-{names[kind]}/{value.strip(chr(34))}" if value else source
+    machine.links[path] = "/dev/sdd"
+    if not mounted:
+        machine.files["/proc/self/mountinfo"] = "1 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+
+    one = found("jbod-disk", machine, Choice(item="/kafka/d2"))
+
+    assert (one.words("fstab"), one.words("mount"), one.words("device")) == (source, "/kafka/d2", "/dev/sdd")
+
+
+def test_all_log_dirs_of_a_mount_are_known() -> None:
+    config = WITH_ZOOKEEPER + "log.dirs=/kafka/d1/logs,/kafka/d2/logs,/kafka/d2/more\n"
+
+    one = found("jbod-disk", jbod(config, "kafka"), Choice(item="/kafka/d2"))
+
+    assert one.values["log_dirs"] == ("/kafka/d2/logs", "/kafka/d2/more")
 
 
 def firewalled(**limits: str) -> Fact:

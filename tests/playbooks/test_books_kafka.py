@@ -8,7 +8,7 @@ import pathlib
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 from kafka.admin import KafkaAdminClient, NewTopic
@@ -39,17 +39,20 @@ class Replacement:
     def __init__(self, folder: pathlib.Path, device: str) -> None:
         self.mount, self.log_dir = folder / "d2", folder / "d2/kafka"
         self.facts = {
-            "disk.mount": str(self.mount), "disk.log_dir": str(self.log_dir), "fs.uuid": UUID, "new.device": device,
+            "disk.mount": str(self.mount), "fs.uuid": UUID, "new.device": device,
             "broker.user": "root", "broker.id": "2", "broker.cluster_id": CLUSTER_ID,
         }  # fmt: skip
 
     def do(self, begins: str) -> None:
         one = step("replace-jbod-disk", begins)
-        argv = [self._filled(word) for word in one.run]
-        subprocess.run(argv, input=self._filled(one.input), text=True, check=True, capture_output=True, timeout=60)
+        facts = {**self.facts, "each": str(self.log_dir)}
+        argv = [self._filled(word, facts) for word in one.run]
+        subprocess.run(
+            argv, input=self._filled(one.input, facts), text=True, check=True, capture_output=True, timeout=60
+        )
 
-    def _filled(self, text: str) -> str:
-        return placeholders.fill(text, lambda name: self.facts[str(name).strip("{}")])
+    def _filled(self, text: str, facts: Mapping[str, str]) -> str:
+        return placeholders.fill(text, lambda name: facts[str(name).strip("{}")])
 
 
 def log_dirs(server: Kafka, number: int) -> dict[str, tuple[int, int]]:

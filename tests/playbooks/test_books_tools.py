@@ -130,6 +130,27 @@ def test_whether_something_is_still_mounted_is_asked_of_the_kernel() -> None:
     assert code(filled("replace-jbod-disk", "Unmount the old disk", {"disk.mount": "/kafka/none"}, "done")) == 0
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["/dev/disk/by-path/pci-0000:3b:00.0-sas-phy2-lun-0 /kafka/d3 xfs noatime 0 2",
+     "  LABEL=kafka-d3\t/kafka/d3 xfs noatime 0 2",
+     'UUID="11111111-2222-4333-8444-555555555555" /kafka/d3 xfs noatime 0 2'],
+)  # fmt: skip
+def test_a_disk_that_fstab_names_in_another_way_leaves_it_too(tmp_path: pathlib.Path, line: str) -> None:
+    fstab = tmp_path / "fstab"
+    fstab.write_text(f"{line}\nLABEL=other /x ext4 defaults 0 2\n")
+    facts = {"disk.fstab": line.split()[0], "fs.uuid": "99999999-2222-4333-8444-555555555555"}
+    for begins, part in (("Take the old disk out", "run"), ("Take the old disk out", "undo"),
+                         ("Take the old disk out", "run"), ("Name the new disk", "run")):  # fmt: skip
+        words = filled("replace-jbod-disk", begins, facts, part)
+        assert code([word.replace("/etc/fstab", str(fstab)) for word in words]) == 0
+        if part == "undo":
+            assert fstab.read_text() == f"{line}\nLABEL=other /x ext4 defaults 0 2\n"
+
+    rest = line.lstrip()[len(facts["disk.fstab"]) :]
+    assert fstab.read_text() == f"UUID={facts['fs.uuid']}{rest}\nLABEL=other /x ext4 defaults 0 2\n"
+
+
 def test_a_reboot_is_known_by_its_boot_id() -> None:
     now = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     for name in ("reboot-broker", "power-off-broker", "replace-dimm", "failed-motherboard"):
@@ -160,18 +181,21 @@ def test_clamavs_lines_are_added_once_and_taken_away_again(tmp_path: pathlib.Pat
 @pytest.mark.parametrize(
     ("before", "name"),
     [
-        ("tickTime=2000\nmaxClientCnxns = 60\n", "Allow 300 connections from one address"),
-        ("tickTime=2000", "Allow 300 connections from one address (not set before)"),
+        ("tickTime=2000\nmaxClientCnxns = 60\n", "Allow more connections from one address"),
+        ("tickTime=2000", "Allow more connections from one address (not set before)"),
     ],
 )
 def test_zookeepers_limit_is_raised_and_taken_back(tmp_path: pathlib.Path, before: str, name: str) -> None:
     config = tmp_path / "zoo.cfg"
     config.write_text(before)
-    facts = {"zookeeper.config": str(config), "zookeeper.max_client_cnxns": "60"}
+    facts = {"zookeeper.config": str(config), "zookeeper.max_client_cnxns": "60",
+             "zookeeper.max_client_cnxns_wanted": "300"}  # fmt: skip
     one = next(one for one in book("zookeeper-connections").steps if one.name == name)
 
     def do(words: Sequence[str]) -> int:
-        return code([placeholders.fill(word, lambda found: facts[str(found).strip("{}")]) for word in words], one.input)
+        *argv, given = (placeholders.fill(word, lambda found: facts[str(found).strip("{}")])
+                        for word in (*words, one.input))  # fmt: skip
+        return code(argv, given)
 
     assert do(one.done) == 1 and do(one.run) == 0 and do(one.done) == 0
     assert "maxClientCnxns=300" in config.read_text().splitlines()

@@ -424,3 +424,39 @@ def test_where_kafka_cannot_be_asked_a_person_goes_on_without_it_or_not(desk: De
 
     assert stopped.returncode == 3 and "servers that the inventory names" in stopped.stderr
     assert skipped.returncode == 0 and (desk.folder / "end").exists()
+
+
+DAEMON = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    os.close(0), os.close(1), os.close(2)
+    open(sys.argv[1] + "/daemon", "w").write(str(os.getpid()))
+    time.sleep(300)
+    os._exit(0)
+while not os.path.exists(sys.argv[1] + "/daemon"): time.sleep(0.02)
+"""
+
+
+def test_a_daemon_that_a_step_started_is_not_the_step_that_still_runs(desk: Desk) -> None:
+    (desk.folder / "daemon.py").write_text(DAEMON)
+    desk.write("""
+    - name: Start the daemon
+      run: [python3, FOLDER/daemon.py, FOLDER]
+      done: [test, -e, FOLDER/started]
+      seconds: 5
+    """)
+    assert desk.smoke("run", "book", answers="y").returncode == 0
+    pid = int(until("the daemon", lambda: desk.file("daemon")))
+    try:
+        path = desk.store / "playbooks" / f"{desk.run_id}.jsonl"
+        rows = path.read_text().splitlines()
+        path.write_text("".join(f"{row}\n" for row in rows if '"ended"' not in row and '"finished"' not in row))
+        (desk.folder / "started").touch()
+        answer = desk.smoke("resume", desk.run_id)
+        inherited = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "still runs" not in answer.stdout and b"SMOKE_PLAYBOOK" not in inherited

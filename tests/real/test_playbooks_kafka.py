@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from smoketests.gate import lock
-from tests.playbooks.desk import Desk
+from tests.playbooks.desk import Desk, until
 from tests.real.gate_site import BROKERS, GateSite, gate_site
 
 pytestmark = [pytest.mark.slow, pytest.mark.root, pytest.mark.timeout(600)]
@@ -165,6 +165,33 @@ def test_with_no_go_nothing_is_done(site: GateSite, desk: Desk) -> None:
     assert "the gate says NO-GO" in answer.stderr
     assert not (desk.folder / "end").exists() and kept == ["NO-GO"]
     assert lock.held(str(desk.store)) == []
+
+
+def test_a_go_from_before_another_broker_died_is_asked_again_and_refused(site: GateSite, desk: Desk) -> None:
+    """Also by resume, which is run the next day, say."""
+    desk.write("""
+    - gate: reboot
+    - name: Take it away
+      run: [touch, FOLDER/away]
+      takes_away: true
+    """)
+    process = desk.begin("run", "book", "--max-go-age", "0")
+    until("the question", lambda: "Run it?" in desk.printed or process.poll() is not None)
+    site.kafka.kill(3)
+    try:
+        code, out = desk.end(process, "y")
+        again = desk.smoke("resume", desk.run_id, answers="y")
+    finally:
+        site.kafka.brokers[3].start()
+        site.kafka.brokers[3].wait()
+        site.kafka.settle()
+
+    assert code == 2 and "refused: the gate says NO-GO now" in out, out
+    assert again.returncode == 2, again.stdout + again.stderr
+    assert "the gate is asked again" in again.stdout
+    assert not (desk.folder / "away").exists()
+    assert desk.smoke("resume", desk.run_id, "--max-go-age", "0", answers="y").returncode == 0
+    assert (desk.folder / "away").exists() and desk.told("asked again") == ["asked again 2"]
 
 
 def test_a_plan_of_ours_for_a_real_broker_names_its_facts(site: GateSite, desk: Desk) -> None:
