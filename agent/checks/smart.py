@@ -4,33 +4,39 @@ Asked of each disk once: those of a JBOD machine and of md arrays, and those beh
 are skipped, for they have no SMART). Growth is over 7 days, from what earlier runs saw.
 
 Critical: the drive calls itself failing or an attribute foretells it; a self-test failed and no extended one has
-passed since; uncorrectable errors (187) above 5; reallocated sectors (5) above 1000 or 30 more in 7 days; pending or
-unreadable sectors (197, 198) above 16 and growing; any end-to-end error (184); SAS grown defects, uncorrected errors
-or NVMe media errors growing; an NVMe warning bit other than temperature; spare at its threshold; rated writes used
-up; at its own temperature trip point. A disk that the inventory names, or that an earlier run saw, vanished.
+passed since; uncorrectable errors (187) above 5; more than 30 sectors reallocated (5) in 7 days, or above 1000 of
+them with growth, with pending ones beside, or on a disk with sectors of 4 KiB; pending or unreadable sectors (197,
+198) above 16 and growing, or 1000; any end-to-end error (184); SAS grown defects, uncorrected errors or NVMe media
+errors growing; an NVMe warning bit other than temperature; spare at its threshold; rated writes of an SSD used up; at
+its own temperature trip point. A disk that the inventory names, or that an earlier run saw, vanished.
 
-Warning: uncorrectable errors above 0; reallocated sectors above 50 or 4 more in 7 days; 8 pending or unreadable
-sectors; spin-up retries; SAS grown defects or uncorrected errors; NVMe media errors; 90 % of the rated writes used;
-an attribute worn out or once at its threshold; too hot by the drive's own measure; new CRC errors (199: cable) or
-error-log entries in 7 days.
+Warning: more than 8 sectors reallocated in 30 days, or above 8 of them with pending ones beside, or above 23 of them
+on a disk with sectors of 4 KiB; an uncorrectable error beside reallocated sectors, or a new one in 30 days; 24
+pending or unreadable sectors, or 5 new ones in 30 days; commands slower than 7.5 s (188 of Seagate); spin-up retries;
+SAS grown defects or uncorrected errors; NVMe media errors; 90 % of the rated writes of an SSD used, or 20 % of its
+spare left; an attribute worn out or once at its threshold; too hot by the drive's own measure; new CRC errors (199:
+cable) or error-log entries in 7 days.
 
 Unknown: no answer, asleep, SMART switched off, no overall status, no root, no smartctl.
 
-Ok again: when the numbers stand still for 7 days or the disk was replaced. A vanished disk is ok when it is back;
-without an inventory it is forgotten after 7 days, or as soon as a new disk stands in for it.
+Ok again: when the numbers stand still (for 30 days where a count or a growth of 30 days was the reason, for 7 days
+where one of 7 days was; pending sectors when they are gone), or the disk was replaced. A vanished disk is ok when it is
+back; without an inventory it is forgotten after 7 days, or as soon as a new disk stands in for it.
 """
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any, Dict, List, Mapping, Sequence
 
 from agent.host import CannotTell, Host, NoPermission, NotApplicable, ToolMissing
-from agent.sources import disk_rules, lost_disks, smart_disks, smartctl
+from agent.sources import disk_rules, lost_disks, smart_disks, smart_prediction, smartctl
 from agent.sources.smart_report import Facts
 from agent.status import Verdict, combine, critical
 
 LIMITS: Dict[str, Any] = {**disk_rules.LIMITS, "forget_days": 7}
 PLAYBOOK = disk_rules.JBOD
+__doc__ += f"\n{textwrap.fill(smart_prediction.WORTH, 118)}\n"
 DEADLINE_S = 30.0
 SCAN_ITEM = "smartctl --scan"
 

@@ -1,29 +1,20 @@
 """When a disk's own numbers mean trouble: the rules that the checks smart and raid share, so that they agree.
 
-The sector numbers are tuned on labelled drive histories, so that an alarm is worth a walk to the rack. Growth is over
-7 days and says more than height.
+What counters of bad sectors foretell stands in smart_prediction.py. Growth is over 7 days where nothing else is said.
 """
 
 from __future__ import annotations
 
 from typing import Any, Iterator, List, Mapping, Optional, Tuple
 
-from agent.patterns import pattern
+from agent.sources import smart_prediction
+from agent.sources.smart_prediction import above, counted
 from agent.sources.smart_report import NVME_TOO_HOT, Facts
 from agent.status import CRITICAL, UNKNOWN, Verdict, combine, critical, unknown, warning
 
-# A number above the limit triggers; of pending sectors and wear the limit itself does.
+# A number above the limit triggers; of wear and spare the limit itself does.
 LIMITS: Mapping[str, Any] = {
-    "reported_uncorrectable_warning": 0,
-    "reported_uncorrectable_critical": 5,
-    "reallocated_warning": 50,
-    "reallocated_critical": 1000,
-    "reallocated_growth_warning": 4,
-    "reallocated_growth_critical": 30,
-    "pending_warning": 8,
-    "pending_growing_critical": 16,
-    "spin_retries_warning": 0,
-    "end_to_end_errors_critical": 0,
+    **smart_prediction.LIMITS,
     "crc_growth_warning": 0,
     "error_log_growth_warning": 0,
     "grown_defects_warning": 0,
@@ -34,6 +25,7 @@ LIMITS: Mapping[str, Any] = {
     "media_errors_growth_critical": 0,
     "wear_warning": 90,
     "wear_critical": 100,
+    "spare_warning": 20,
     "self_tests_failed_critical": 0,
     "too_hot_days_warning": 7,
 }
@@ -62,7 +54,7 @@ Limits = Mapping[str, Any]
 def verdicts(facts: Facts, limits: Limits) -> List[Verdict]:
     """Everything that is wrong with this disk; empty for a well one."""
     playbook = RAID if facts.in_raid else JBOD
-    of_the_disk = (_assessment, _attributes, _sectors, _errors, _wear, _logs)
+    of_the_disk = (_assessment, _attributes, smart_prediction.verdicts, _errors, _wear, _logs)
     found = [verdict._replace(playbook=playbook) for rule in of_the_disk for verdict in rule(facts, limits)]
     found += [*_cable(facts, limits), *_temperature(facts, limits)]
     if not any(verdict.status == CRITICAL for verdict in found):
@@ -100,21 +92,40 @@ def _assessment(facts: Facts, limits: Limits) -> Iterator[Verdict]:
     if named:
         yield critical(f"NVMe critical warning 0x{bits:02x}: {', '.join(named)}")
     elif facts.passed is False and failing_otherwise:
-        yield critical("failed its own overall assessment" + (f": {facts.status_text}" if facts.status_text else ""))
+        said = [facts.status_text, evidence(facts)]
+        yield critical(": ".join(["failed its own overall assessment", ", ".join(filter(None, said))]).rstrip(": "))
     elif facts.exit_status & DISK_FAILING and failing_otherwise:
         yield critical("smartctl says DISK FAILING (bit 3 of its exit status)")
+
+
+# What a failing disk has counted: all of it belongs into its row, also what is within the limits.
+EVIDENCE = (
+    ("reallocated_sectors", "reallocated sectors"),
+    ("pending_sectors", "pending sectors"),
+    ("offline_uncorrectable", "unreadable sectors"),
+    ("reported_uncorrectable", "uncorrectable errors"),
+    ("grown_defects", "grown defects"),
+    ("media_errors", "media errors"),
+    ("error_log_entries", "entries in its error log"),
+)
+
+
+def evidence(facts: Facts) -> str:
+    """The counts of a disk that are not 0."""
+    counts = ((getattr(facts, field), words) for field, words in EVIDENCE)
+    return ", ".join(counted(count, words) for count, words in counts if count)
 
 
 def _attributes(facts: Facts, limits: Limits) -> Iterator[Verdict]:
     if facts.failing_now:
         yield critical(f"failing now by the maker's threshold: {_listed(facts.failing_now)}")
-    elif facts.exit_status & PREFAIL_NOW:
+    elif facts.exit_status & PREFAIL_NOW and not facts.heat_at_threshold:
         yield critical("an attribute that foretells failure is at its threshold (bit 4 of smartctl's exit status)")
     if facts.failing_usage:
         yield warning(f"worn to the maker's threshold: {_listed(facts.failing_usage)}")
     if facts.failed_before:
         yield warning(f"was once at the maker's threshold: {_listed(facts.failed_before)}")
-    known = facts.failing_usage or facts.failed_before or facts.too_hot or facts.was_too_hot
+    known = facts.failing_usage or facts.failed_before or facts.heat_at_threshold
     if facts.exit_status & FAILED_BEFORE and not known:
         yield warning("an attribute was once at the maker's threshold (bit 5 of smartctl's exit status)")
 
@@ -122,61 +133,6 @@ def _attributes(facts: Facts, limits: Limits) -> Iterator[Verdict]:
 def _listed(attributes: Tuple[str, ...]) -> str:
     more = f" and {len(attributes) - 3} more" if len(attributes) > 3 else ""
     return ", ".join(attributes[:3]) + more
-
-
-def _sectors(facts: Facts, limits: Limits) -> Iterator[Verdict]:
-    yield from _above(
-        facts.reported_uncorrectable,
-        "uncorrectable errors reported to the host (attribute 187)",
-        limits,
-        "reported_uncorrectable",
-    )
-    yield from _above(facts.reallocated_sectors, "reallocated sectors (attribute 5)", limits, "reallocated")
-    yield from _above(
-        facts.reallocated_growth, "sectors newly reallocated in 7 days (attribute 5)", limits, "reallocated_growth"
-    )
-    yield from _pending(facts.pending_sectors, facts.pending_growth, "pending sectors (attribute 197)", limits)
-    yield from _pending(
-        facts.offline_uncorrectable,
-        facts.offline_uncorrectable_growth,
-        "sectors unreadable in its own scan (attribute 198)",
-        limits,
-    )
-    yield from _above(facts.spin_retries, "spin-up retries (attribute 10)", limits, "spin_retries")
-    yield from _above(facts.end_to_end_errors, "end-to-end errors (attribute 184)", limits, "end_to_end_errors")
-
-
-def _above(value: Optional[int], words: str, limits: Limits, name: str) -> Iterator[Verdict]:
-    """The worst limit of this name that the value is above; a disk that does not say is not judged by this number."""
-    levels = [(critical, limits.get(f"{name}_critical")), (warning, limits.get(f"{name}_warning"))]
-    given = [(level, limit) for level, limit in levels if limit is not None]
-    for level, limit in given:
-        if value is not None and value > limit:
-            yield level(f"{_counted(value, words)}, should be at most {given[-1][1]}")
-            return
-
-
-SINGULAR = pattern(r"\b(error|sector|defect)s\b|\b(retr|entr)ies\b")
-
-
-def _counted(count: int, words: str) -> str:
-    """
-    >>> _counted(1, "new entries in its error log"), _counted(2, "grown defects")
-    ('1 new entry in its error log', '2 grown defects')
-    """
-    if count != 1:
-        return f"{count} {words}"
-    return f"1 {SINGULAR.sub(lambda match: match[1] or f'{match[2]}y', words)}"
-
-
-def _pending(count: Optional[int], growth: Optional[int], words: str, limits: Limits) -> Iterator[Verdict]:
-    if count is None:
-        return
-    said = f"{count} {words}{_grown(growth)}, should be below {limits['pending_warning']}"
-    if growth and count > limits["pending_growing_critical"]:
-        yield critical(said)
-    elif count >= limits["pending_warning"]:
-        yield warning(said)
 
 
 def _grown(growth: Optional[int]) -> str:
@@ -195,7 +151,7 @@ def _errors(facts: Facts, limits: Limits) -> Iterator[Verdict]:
 
 
 def _growing(count: Optional[int], growth: Optional[int], words: str, limits: Limits, name: str) -> Iterator[Verdict]:
-    said = f"{_counted(count or 0, words)}{_grown(growth)}, should be at most {limits[f'{name}_warning']}"
+    said = f"{counted(count or 0, words)}{_grown(growth)}, should be at most {limits[f'{name}_warning']}"
     if growth is not None and growth > limits[f"{name}_growth_critical"]:
         yield critical(said)
     elif count is not None and count > limits[f"{name}_warning"]:
@@ -209,20 +165,26 @@ def _wear(facts: Facts, limits: Limits) -> Iterator[Verdict]:
         yield level(
             f"{worn} % of its rated writes used, should be below {limits['wear_warning']} %: plan its replacement"
         )
-    if left is not None and threshold and left <= threshold:
+    if left is None:
+        return
+    if threshold and left <= threshold:
         yield critical(f"{left} % of its spare blocks left, its own threshold is {threshold} %")
+    elif facts.kind == "ata" and left <= limits["spare_warning"]:
+        yield warning(
+            f"{left} % of its spare blocks left, should be above {limits['spare_warning']} %: plan its replacement"
+        )
 
 
 def _logs(facts: Facts, limits: Limits) -> Iterator[Verdict]:
     if (facts.self_tests_failed or 0) > limits["self_tests_failed_critical"]:
         yield critical(f"self-test failed ({facts.self_test_failure}) and no extended one has passed since")
     if facts.kind == "ata":
-        yield from _above(facts.error_log_growth, "new entries in its error log in 7 days", limits, "error_log_growth")
+        yield from above(facts.error_log_growth, "new entries in its error log in 7 days", limits, "error_log_growth")
 
 
 def _cable(facts: Facts, limits: Limits) -> Iterator[Verdict]:
     """A new disk would not mend these."""
-    for verdict in _above(facts.crc_growth, "new CRC errors in 7 days (attribute 199)", limits, "crc_growth"):
+    for verdict in above(facts.crc_growth, "new CRC errors in 7 days (attribute 199)", limits, "crc_growth"):
         yield verdict._replace(reason=f"{verdict.reason}: check its cable and backplane")
 
 

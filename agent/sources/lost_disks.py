@@ -6,7 +6,7 @@ import time
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from agent.host import Host, shared
-from agent.sources import smart_disks, smartctl
+from agent.sources import smart_disks, smart_history, smartctl
 
 
 class Lost(NamedTuple):
@@ -34,7 +34,7 @@ def lost(host: Host, forget_days: float) -> Dict[str, Lost]:
         missing = {name: gone.get(name) for name in names}
     else:
         fresh = [member for key, member in present.items() if key not in memory and (member.serial or member.wwn)]
-        young = {key: seen for key, seen in gone.items() if host.now() - seen.at < forget_days * smartctl.DAY_S}
+        young = {key: seen for key, seen in gone.items() if host.now() - seen.at < forget_days * smart_history.DAY_S}
         missing = dict(_not_replaced(young, fresh))
     unnamed = [key for key, member in present.items() if not (member.serial or member.wwn) and key not in memory]
     said = {key: _lost(host, key, seen, unnamed) for key, seen in missing.items()}

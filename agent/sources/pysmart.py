@@ -12,26 +12,24 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from agent.host import Answer
 from agent.patterns import pattern
+from agent.sources.smart_attributes import Attribute, ata_wear, with_attributes
 from agent.sources.smart_report import (
     LIKELY_LIMIT_CELSIUS,
     NVME_TOO_HOT,
-    Attribute,
     BadReport,
     Facts,
-    SelfTest,
     celsius,
     maker,
     number,
     percent,
     text,
-    with_attributes,
-    with_self_tests,
 )
+from agent.sources.smart_self_tests import SelfTest, with_last_status_line, with_self_tests
 
 FLAGS = "POSRCK"  # bit 0 is P
 
-# "  5 Reallocated_Sector_Ct   PO--CK   100   100   010    -    0"  (smartctl -x)
-SHORT_ROW = pattern(r"^\s*(\d+) (\S+)\s+([A-Z-]{6})\s+(\d+|---)\s+(\d+|---)\s+(\d+|---)\s+(\S+)\s+(\S.*)$")
+# "  5 Reallocated_Sector_Ct   PO--CK   100   100   010    -    0"  (smartctl -x; a `+` behind the flags: more of them)
+SHORT_ROW = pattern(r"^\s*(\d+) (\S+)\s+([A-Z-]{6})\+?\s+(\d+|---)\s+(\d+|---)\s+(\d+|---)\s+(\S+)\s+(\S.*)$")
 # "  5 Reallocated_Sector_Ct   0x0033   ---   ---   010    Pre-fail  Always       -       0"  (smartctl -a)
 LONG_ROW = pattern(r"^(\s*\d+ \S+\s+0x[0-9a-f]{4}\s+)(\d+|---)(\s+)(\d+|---)(\s+\S.*)$")
 # "0x05  0x058  1              60  ---  Specified Maximum Operating Temperature"
@@ -55,7 +53,8 @@ def read(answer: Answer) -> Facts:
     facts = _common(lines, fields, device)._replace(kind=kind, exit_status=answer.code, whole=whole)
     facts = {"ata": _ata, "scsi": _scsi, "nvme": _nvme}[kind](facts, lines, fields, device)
     tests = [SelfTest(text(test.type), text(test.status), number(test.hours)) for test in device.tests]
-    return with_self_tests(facts, tests) if tests or _has_test_log(lines) else facts
+    facts = with_self_tests(facts, tests) if tests or _has_test_log(lines) else facts
+    return facts if tests or kind != "ata" else with_last_status_line(facts, lines)
 
 
 def as_minus_a(lines: List[str]) -> List[str]:
@@ -140,11 +139,21 @@ def _common(lines: List[str], fields: Dict[str, str], device: Any) -> Facts:
         wwn=_wwn(wwn),
         firmware=text(device.firmware),
         size_bytes=next(filter(None, map(number, sizes)), None),
+        physical_sector_bytes=_sector_bytes(fields),
         rotation_rpm=0 if device.is_ssd else number(device.rotation_rate),
         smart_available=False if "Unavailable" in support else True if "Available" in support else None,
         smart_enabled=False if "Disabled" in support else True if "Enabled" in support else None,
         passed=True if health in ("PASSED", "OK") else None if not health or "UNKNOWN" in health else False,
     )
+
+
+# "Sector Sizes:     512 bytes logical, 4096 bytes physical"    "Sector Size:      512 bytes logical/physical"
+PHYSICAL = pattern(r"(\d{1,6}) bytes (?:logical/)?physical")
+
+
+def _sector_bytes(fields: Dict[str, str]) -> Optional[int]:
+    match = PHYSICAL.search(fields.get("Sector Sizes") or fields.get("Sector Size") or "")
+    return number(match.group(1)) if match else None
 
 
 def _wwn(words: str) -> str:
@@ -173,7 +182,7 @@ def _ata(facts: Facts, lines: List[str], fields: Dict[str, str], device: Any) ->
         limit_celsius=next(filter(None, (celsius(limit, LIKELY_LIMIT_CELSIUS) for limit in limits)), None),
         trip_celsius=celsius(trip, LIKELY_LIMIT_CELSIUS),
         power_on_hours=number(hours),
-        wear_percent=percent(statistics.get("Percentage Used Endurance Indicator")),
+        wear_percent=ata_wear(facts.model, statistics.get("Percentage Used Endurance Indicator")),
         error_log_entries=number(count) if count else 0 if "No Errors Logged" in lines else None,
     )
     return with_attributes(facts, rows)
@@ -205,7 +214,7 @@ def _scsi(facts: Facts, lines: List[str], fields: Dict[str, str], device: Any) -
         uncorrected_writes=number(seen._Uncorrected_Writes),
         uncorrected_verifies=number(seen._Uncorrected_Verifies),
         unread=_unread(lines, fields),
-        wear_percent=percent(fields.get("Percentage used endurance indicator")),
+        wear_percent=None if facts.rotation_rpm else percent(fields.get("Percentage used endurance indicator")),
     )
 
 

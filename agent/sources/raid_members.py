@@ -10,6 +10,9 @@ from agent.sources.raid_arrays import Array, Member
 from agent.state import Incident
 from agent.status import UNKNOWN
 
+# Of the last copy one sector that cannot be read is one too many: its data are nowhere else.
+LAST_COPY = {"pending_warning": 1}
+
 
 def with_serial(host: Host, member: Member) -> Member:
     """The member named as a person finds it: `sdc1 (serial ZA1BC2)`."""
@@ -35,7 +38,7 @@ def _smart(host: Host, member: Member) -> Tuple[str, str]:
         facts = smartctl.read(host, f"/dev/{member.disk}", member.kind)
     except (CannotTell, NotApplicable) as error:
         return "", f"its SMART data cannot be read ({error})"
-    found = disk_rules.verdicts(facts, {**disk_rules.LIMITS, **host.expected.limits.get("smart", {})})
+    found = disk_rules.verdicts(facts, {**disk_rules.LIMITS, **LAST_COPY, **host.expected.limits.get("smart", {})})
     untold = [verdict.reason for verdict in found if verdict.status == UNKNOWN]
     told = [verdict.reason for verdict in found if verdict.status != UNKNOWN]
     return "; ".join(told), untold[0] if untold else "SMART finds no fault in it"

@@ -5,22 +5,19 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, Optional, Tuple
 
+from agent.sources.smart_attributes import Attribute, ata_wear, with_attributes
 from agent.sources.smart_report import (
-    FAILED_TEST,
     LIKELY_LIMIT_CELSIUS,
     NVME_TOO_HOT,
-    Attribute,
     BadReport,
     Facts,
-    SelfTest,
     celsius,
     maker,
     number,
     percent,
     text,
-    with_attributes,
-    with_self_tests,
 )
+from agent.sources.smart_self_tests import FAILED_TEST, SelfTest, with_last_status, with_self_tests
 
 # The key that tells what kind of disk it is, where the report does not say.
 KINDS = {"ata": "ata_smart_attributes", "scsi": "scsi_vendor", "nvme": "nvme_smart_health_information_log"}
@@ -98,6 +95,7 @@ def _common(tree: Any) -> Facts:
         wwn=_wwn(tree),
         firmware=text(_at(tree, "firmware_version")) or text(_at(tree, "scsi_revision")),
         size_bytes=_first(number(_at(tree, "user_capacity", "bytes")), number(_at(tree, "nvme_total_capacity"))),
+        physical_sector_bytes=number(_at(tree, "physical_block_size")),
         rotation_rpm=number(_at(tree, "rotation_rate")),
         temperature_celsius=celsius(_at(tree, "temperature", "current")),
         limit_celsius=limit,
@@ -132,7 +130,7 @@ def _ata(tree: Any, facts: Facts) -> Facts:
     limit = celsius(statistics.get("Specified Maximum Operating Temperature"), LIKELY_LIMIT_CELSIUS)
     facts = facts._replace(
         limit_celsius=_first(limit, facts.limit_celsius),
-        wear_percent=_first(facts.wear_percent, percent(statistics.get("Percentage Used Endurance Indicator"))),
+        wear_percent=ata_wear(facts.model, facts.wear_percent, statistics.get("Percentage Used Endurance Indicator")),
         error_log_entries=_first(
             number(_at(tree, "ata_smart_error_log", "extended", "count")),
             number(_at(tree, "ata_smart_error_log", "summary", "count")),
@@ -145,7 +143,9 @@ def _ata(tree: Any, facts: Facts) -> Facts:
         if tests:
             return with_self_tests(facts, [_ata_test(row) for row in tests])
     known = isinstance(_at(tree, "ata_smart_self_test_log"), dict)
-    return with_self_tests(facts, []) if known else facts
+    facts = with_self_tests(facts, []) if known else facts
+    last = _at(tree, "ata_smart_data", "self_test", "status")
+    return with_last_status(facts, number(_at(last, "value")), _flag(_at(last, "passed")), text(_at(last, "string")))
 
 
 def _attribute(row: Dict[str, Any]) -> Attribute:
@@ -182,6 +182,7 @@ def _scsi(tree: Any, facts: Facts) -> Facts:
         status_text=said,
         too_hot="TEMPERATURE" in said.upper(),
         unread=_unread(tree, *SCSI_COUNTERS),
+        wear_percent=None if facts.rotation_rpm else facts.wear_percent,
     )
     tests = [
         tree[key] for key in (f"scsi_self_test_{index}" for index in range(20)) if isinstance(_at(tree, key), dict)

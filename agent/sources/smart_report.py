@@ -1,16 +1,15 @@
 """What one smartctl report says of one disk: plain numbers, whichever reader read them.
 
 smart_json.py reads `smartctl --json` (7.0 and later), pysmart.py the text of older ones. What both must do alike
-stands here: what counts as a number, what an ATA attribute means, which self-tests failed.
+stands here (what counts as a number), in smart_attributes.py (the ATA table) and in smart_self_tests.py.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
 from agent.host import CannotTell
-from agent.patterns import pattern
 
 
 class Facts(NamedTuple):
@@ -20,7 +19,10 @@ class Facts(NamedTuple):
     limit_celsius: the highest temperature it is made to work at; trip_celsius: where it calls itself too hot.
     failing_now, failing_usage, failed_before: attributes at or below the maker's threshold: those that foretell
     failure, those that tell of wear, and those that were there once and recovered.
-    unread: counters that are there and hold no number. whole: whether the report came to its end.
+    rotation_rpm: 0 of an SSD. slow_commands: those of a Seagate drive that took more than 7.5 s.
+    unread: counters that are there and hold no number; implausible: those with a number that cannot be.
+    heat_at_threshold: an attribute about the temperature is or was at its threshold, believable or not.
+    whole: whether the report came to its end. history_days: for how long earlier runs have known its counters.
     """
 
     path: str = ""
@@ -32,6 +34,7 @@ class Facts(NamedTuple):
     wwn: str = ""
     firmware: str = ""
     size_bytes: Optional[int] = None
+    physical_sector_bytes: Optional[int] = None
     rotation_rpm: Optional[int] = None
     temperature_celsius: Optional[int] = None
     limit_celsius: Optional[int] = None
@@ -43,6 +46,7 @@ class Facts(NamedTuple):
     status_text: str = ""
     too_hot: bool = False
     was_too_hot: bool = False
+    heat_at_threshold: bool = False
     attributes: int = 0
     failing_now: Tuple[str, ...] = ()
     failing_usage: Tuple[str, ...] = ()
@@ -52,6 +56,7 @@ class Facts(NamedTuple):
     end_to_end_errors: Optional[int] = None
     reported_uncorrectable: Optional[int] = None
     command_timeouts: Optional[int] = None
+    slow_commands: Optional[int] = None
     pending_sectors: Optional[int] = None
     offline_uncorrectable: Optional[int] = None
     crc_errors: Optional[int] = None
@@ -70,6 +75,7 @@ class Facts(NamedTuple):
     exit_status: int = 0
     messages: Tuple[str, ...] = ()
     unread: Tuple[str, ...] = ()
+    implausible: Tuple[str, ...] = ()
     whole: bool = True
     reallocated_growth: Optional[int] = None
     pending_growth: Optional[int] = None
@@ -79,6 +85,12 @@ class Facts(NamedTuple):
     uncorrected_growth: Optional[int] = None
     media_errors_growth: Optional[int] = None
     error_log_growth: Optional[int] = None
+    reallocated_growth_30_days: Optional[int] = None
+    pending_growth_30_days: Optional[int] = None
+    offline_uncorrectable_growth_30_days: Optional[int] = None
+    reported_uncorrectable_growth_30_days: Optional[int] = None
+    slow_commands_growth_30_days: Optional[int] = None
+    history_days: Optional[float] = None
     days_since_too_hot: Optional[float] = None
     in_raid: bool = False
     vanished: str = ""
@@ -88,21 +100,6 @@ HIGHEST = (1 << 63) - 1
 LIKELY_CELSIUS = range(1, 150)
 LIKELY_LIMIT_CELSIUS = range(50, 130)  # 40 is what some makers merely recommend
 NVME_TOO_HOT = 2
-
-# What these attributes are called where they mean what they should; some drives use the number for something else.
-COUNTERS = {
-    5: ("reallocated_sectors", ""),
-    10: ("spin_retries", "spin"),
-    184: ("end_to_end_errors", "end-to-end"),
-    187: ("reported_uncorrectable", "uncor"),
-    188: ("command_timeouts", "timeout"),
-    197: ("pending_sectors", "pending"),
-    198: ("offline_uncorrectable", "offline"),
-    199: ("crc_errors", "crc"),
-}
-
-# Attributes whose normalised value is the share of life that is left, most reliable first.
-LIFE_LEFT = ("Percent_Lifetime", "SSD_Life_Left", "Life_Remaining", "Media_Wearout_Indicator", "Wear_Leveling_Count")
 
 MAKERS = (
     (r"ST\d|SEAGATE", "Seagate"),
@@ -121,24 +118,6 @@ MAKERS = (
 
 class BadReport(CannotTell):
     """What smartctl printed is not a report on a disk."""
-
-
-class Attribute(NamedTuple):
-    """One row of the ATA table. failed: now, past or empty. prefail: below its threshold, the drive is failing."""
-
-    number: int
-    name: str
-    value: Optional[int]
-    threshold: Optional[int]
-    failed: str
-    prefail: bool
-    raw: str
-
-
-class SelfTest(NamedTuple):
-    kind: str
-    outcome: str
-    hours: Optional[int]
 
 
 def number(given: Any) -> Optional[int]:
@@ -161,6 +140,7 @@ def celsius(given: Any, likely: range = LIKELY_CELSIUS) -> Optional[int]:
 
 
 def percent(given: Any) -> Optional[int]:
+    """A share, which may be above 100 (of NVMe up to 255, that and more)."""
     value = number(given)
     return value if value is not None and value <= 255 else None
 
@@ -176,70 +156,3 @@ def text(given: Any) -> str:
 def maker(model: str) -> str:
     """Who made it, from the model's name; empty where the name does not say."""
     return next((name for begins, name in MAKERS if re.match(begins, model.upper())), "")
-
-
-def with_attributes(facts: Facts, rows: Sequence[Attribute]) -> Facts:
-    """The ATA table as facts."""
-    counted: Dict[str, Any] = {}
-    unread = list(facts.unread)
-    for row in rows:
-        field, word = COUNTERS.get(row.number, ("", ""))
-        if field and (not row.name or word in row.name.lower()):
-            counted[field] = unpacked(row.raw) if row.number == 188 else number(row.raw)
-            unread += [f"attribute {row.number}"] if counted[field] is None else []
-    hot = [row for row in rows if "temperature" in row.name.lower()]
-    others = [row for row in rows if row not in hot]
-    return facts._replace(
-        **counted,
-        unread=tuple(unread),
-        failing_now=tuple(_label(row) for row in others if row.failed == "now" and row.prefail),
-        failing_usage=tuple(_label(row) for row in others if row.failed == "now" and not row.prefail),
-        failed_before=tuple(_label(row) for row in others if row.failed == "past"),
-        too_hot=any(row.failed == "now" for row in hot),
-        was_too_hot=any(row.failed == "past" for row in hot),
-        wear_percent=_wear(rows) if facts.wear_percent is None else facts.wear_percent,
-        attributes=sum(1 <= row.number <= 255 for row in rows),
-    )
-
-
-def _label(row: Attribute) -> str:
-    return f"{row.number} {row.name} (value {row.value}, threshold {row.threshold})"
-
-
-def unpacked(raw: str) -> Optional[int]:
-    """Attribute 188 of a Seagate is three 16-bit words, of which the lowest counts.
-
-    >>> unpacked("51540393996"), unpacked("1 1 9"), unpacked("33")
-    (12, 9, 33)
-    """
-    words = re.findall(r"\d+", raw[:80])
-    value = number(words[-1]) if len(words) == 3 else number(raw)
-    return value & 0xFFFF if value is not None and value > 0xFFFF else value
-
-
-def _wear(rows: Sequence[Attribute]) -> Optional[int]:
-    for name in LIFE_LEFT:
-        for row in rows:
-            if name in row.name and row.value is not None and row.value <= 100:
-                return 100 - row.value
-    return None
-
-
-# What failed tests are called: "Completed: read failure", "Fatal or unknown error", "Completed, segment failed",
-# "Failed in first segment", "Unknown error, incomplete", "Completed: handling damage??"
-FAILED_TEST = pattern(r"fail|fatal|damage|unknown error", re.IGNORECASE)
-
-
-def with_self_tests(facts: Facts, tests: Sequence[SelfTest]) -> Facts:
-    """Self-tests, newest first: those that failed since the last extended one that went well."""
-    failed: List[SelfTest] = []
-    for test in tests:
-        if FAILED_TEST.search(test.outcome) and not test.outcome.startswith("Abort"):
-            failed.append(test)
-        elif re.match("Completed", test.outcome) and re.search("extended|long", test.kind, re.IGNORECASE):
-            break
-    if not failed:
-        return facts._replace(self_tests_failed=0)
-    newest = failed[0]
-    at = "" if newest.hours is None else f" at {newest.hours} h"
-    return facts._replace(self_tests_failed=len(failed), self_test_failure=f"{newest.kind}: {newest.outcome}{at}")

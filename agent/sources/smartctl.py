@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Dict, NamedTuple, Optional, Set, Tuple
+from typing import NamedTuple, Optional, Set, Tuple
 
 from agent.host import Answer, CannotTell, Host, NoPermission, NotApplicable, shared
 from agent.patterns import pattern
-from agent.sources import block_devices
+from agent.sources import block_devices, smart_history
 from agent.sources.smart_json import parse_json
 from agent.sources.smart_report import BadReport, Facts
 
 SMARTCTL_DEADLINE_S = 12.0
-GROWTH_DAYS = 7.0
-DAY_S = 86400.0
 
 # -a has no trip point and no wear of ATA drives: those stand in the two logs. -n: looking must not wake a disk.
 REPORT = ("-a", "-n", "standby", "-l", "scttempsts", "-l", "devstat")
@@ -83,11 +81,11 @@ def read(host: Host, path: str, kind: str) -> Facts:
     where = f"{path} {kind}".strip()
     _need_root(host, f"SMART of {where}")
     facts = _report(host, path, kind)._replace(path=where)
-    if facts.exit_status & CANNOT_READ:
+    if facts.exit_status & CANNOT_READ and facts.passed is not False:
         raise _refused(where, " ".join(facts.messages))
     if facts.smart_available is False and facts.passed is not False:
         raise _without_smart(facts, kind)
-    return _with_growth(host, facts._replace(in_raid=_in_raid(host, path, kind)))
+    return smart_history.with_growth(host, facts._replace(in_raid=_in_raid(host, path, kind)))
 
 
 def smart_facts_of(host: Host, kernel_name: str) -> Optional[Facts]:
@@ -207,42 +205,3 @@ def _md_members(host: Host) -> Set[str]:
         return {block_devices.disk_of(host, part) for part in members}
     except CannotTell:
         return set()
-
-
-# Counters whose growth over 7 days is judged: from field to field.
-GROWING = (
-    ("reallocated_sectors", "reallocated_growth"),
-    ("pending_sectors", "pending_growth"),
-    ("offline_uncorrectable", "offline_uncorrectable_growth"),
-    ("crc_errors", "crc_growth"),
-    ("grown_defects", "grown_defects_growth"),
-    ("media_errors", "media_errors_growth"),
-    ("error_log_entries", "error_log_growth"),
-)
-
-
-def _with_growth(host: Host, facts: Facts) -> Facts:
-    """How far the counters grew over the last days, by what earlier runs saw of the same disk."""
-    disk = f"smart/{facts.serial or facts.wwn or facts.path}"
-    grown: Dict[str, Any] = {
-        growth: host.state.growth(f"{disk}/{field}", getattr(facts, field), GROWTH_DAYS)
-        for field, growth in GROWING
-        if getattr(facts, field) is not None
-    }
-    counts = [facts.uncorrected_reads, facts.uncorrected_writes, facts.uncorrected_verifies]
-    if any(count is not None for count in counts):
-        total = sum(count or 0 for count in counts)
-        grown["uncorrected_growth"] = host.state.growth(f"{disk}/uncorrected", total, GROWTH_DAYS)
-    return facts._replace(**grown, days_since_too_hot=_days_since_too_hot(host, disk, facts))
-
-
-def _days_since_too_hot(host: Host, disk: str, facts: Facts) -> Optional[float]:
-    """A drive never forgets that it was too hot once; that is news for some days after it was first noticed."""
-    key = f"{disk}/too_hot"
-    if not facts.was_too_hot:
-        host.state.remember(key, None)
-        return None
-    noted = host.state.remembered(key)
-    since = float(noted) if isinstance(noted, (int, float)) else host.now()
-    host.state.remember(key, since)
-    return max(host.now() - since, 0.0) / DAY_S

@@ -53,6 +53,7 @@ def ata(
         "wwn": {"naa": 5, "oui": 3152, "id": 2712847316},
         "firmware_version": "SN04",
         "user_capacity": {"bytes": 8001563222016},
+        "physical_block_size": 4096,
         "rotation_rate": 7200,
         "smart_support": {"available": True, "enabled": True},
         "smart_status": {} if passed is None else {"passed": passed},

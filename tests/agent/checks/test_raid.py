@@ -66,7 +66,7 @@ def judged(files: Dict[str, Any], item: str = "md0") -> Finding:
 
 WELL = smart_report.Facts(kind="ata", passed=True, attributes=20)
 SICK = WELL._replace(pending_sectors=8)
-SICK_WORDS = "8 pending sectors (attribute 197), should be below 8"
+SICK_WORDS = "8 pending sectors (attribute 197), should be below 1"
 
 Smart = Dict[str, smart_report.Facts]
 
@@ -166,7 +166,7 @@ def test_the_mirror_is_really_asked_through_smartctl() -> None:
     }
     finding = by_item(run_checks(host, "raid"))["md0"]
 
-    assert "has 24 pending sectors (attribute 197), should be below 8: one failure from data loss" in (
+    assert "has 24 pending sectors (attribute 197), should be below 1: one failure from data loss" in (
         finding.verdict.reason
     )
 

@@ -24,6 +24,14 @@ from tests.machine import HandmadeHost, by_item, next_run, run_checks
 
 DAY_S = 86400.0
 ATA = Facts(path="/dev/sdb", kind="ata", model="ST8000NM0055", serial="ZA1BC2DE", passed=True, attributes=20)
+SSD = ATA._replace(model="INTEL SSDSC2KB960G8", rotation_rpm=0)
+STANDS_STILL: Dict[str, Any] = {
+    "history_days": 30.0,
+    "reallocated_growth_30_days": 0,
+    "pending_growth_30_days": 0,
+    "reported_uncorrectable_growth_30_days": 0,
+    "slow_commands_growth_30_days": 0,
+}
 SAS = Facts(path="/dev/sdc", kind="scsi", model="ST4000NM0023", serial="Z1Z0AAAA", passed=True)
 NVME = Facts(
     path="/dev/nvme0n1",
@@ -56,25 +64,57 @@ def saying(report: Dict[str, Any]) -> Dict[str, Any]:
     [
         (ATA, "ok"),
         (ATA._replace(reported_uncorrectable=0), "ok"),
-        (ATA._replace(reported_uncorrectable=1), "warning"),
-        (ATA._replace(reported_uncorrectable=5), "warning"),
+        (ATA._replace(reported_uncorrectable=1), "ok"),
+        (ATA._replace(reported_uncorrectable=1, reallocated_sectors=1), "warning"),
+        (ATA._replace(reported_uncorrectable=1, reported_uncorrectable_growth_30_days=1), "warning"),
+        (ATA._replace(reported_uncorrectable=5), "ok"),
         (ATA._replace(reported_uncorrectable=6), "critical"),
-        (ATA._replace(reallocated_sectors=50), "ok"),
-        (ATA._replace(reallocated_sectors=51), "warning"),
+        (ATA._replace(reported_uncorrectable=6, **STANDS_STILL), "ok"),
+        (ATA._replace(reported_uncorrectable=6, **{**STANDS_STILL, "history_days": 29.9}), "critical"),
+        (ATA._replace(reallocated_sectors=23), "ok"),
+        (ATA._replace(reallocated_sectors=24), "warning"),
+        (ATA._replace(reallocated_sectors=24, size_bytes=8 * 10**12), "warning"),
+        (ATA._replace(reallocated_sectors=900, size_bytes=2 * 10**12), "ok"),
+        (ATA._replace(reallocated_sectors=24, size_bytes=2 * 10**12, physical_sector_bytes=4096), "warning"),
+        (ATA._replace(reallocated_sectors=900, size_bytes=8 * 10**12, physical_sector_bytes=512), "ok"),
+        (ATA._replace(reallocated_sectors=900, **STANDS_STILL), "ok"),
         (ATA._replace(reallocated_sectors=1000), "warning"),
         (ATA._replace(reallocated_sectors=1001), "critical"),
-        (ATA._replace(reallocated_sectors=9, reallocated_growth=4), "ok"),
-        (ATA._replace(reallocated_sectors=9, reallocated_growth=5), "warning"),
+        (ATA._replace(reallocated_sectors=1001, size_bytes=2 * 10**12), "ok"),
+        (ATA._replace(reallocated_sectors=1001, size_bytes=2 * 10**12, pending_sectors=1), "critical"),
+        (ATA._replace(reallocated_sectors=1001, size_bytes=2 * 10**12, reallocated_growth_30_days=1), "critical"),
+        (ATA._replace(reallocated_sectors=8, pending_sectors=1), "ok"),
+        (ATA._replace(reallocated_sectors=9, pending_sectors=1), "warning"),
+        (ATA._replace(reallocated_sectors=9, offline_uncorrectable=1), "warning"),
+        (ATA._replace(reallocated_sectors=9, reallocated_growth=8), "ok"),
+        (ATA._replace(reallocated_sectors=9, reallocated_growth_30_days=8), "ok"),
+        (ATA._replace(reallocated_sectors=9, reallocated_growth_30_days=9), "warning"),
         (ATA._replace(reallocated_sectors=30, reallocated_growth=30), "warning"),
         (ATA._replace(reallocated_sectors=31, reallocated_growth=31), "critical"),
-        (ATA._replace(pending_sectors=7), "ok"),
-        (ATA._replace(pending_sectors=8), "warning"),
+        (ATA._replace(pending_sectors=23), "ok"),
+        (ATA._replace(pending_sectors=24), "warning"),
+        (ATA._replace(pending_sectors=24, **STANDS_STILL), "warning"),
+        (ATA._replace(pending_sectors=4, pending_growth_30_days=4), "ok"),
+        (ATA._replace(pending_sectors=5, pending_growth_30_days=5), "warning"),
         (ATA._replace(pending_sectors=900, pending_growth=0), "warning"),
+        (ATA._replace(pending_sectors=1_000_000, **STANDS_STILL), "critical"),
         (ATA._replace(pending_sectors=16, pending_growth=16), "warning"),
         (ATA._replace(pending_sectors=17, pending_growth=1), "critical"),
-        (ATA._replace(offline_uncorrectable=7), "ok"),
-        (ATA._replace(offline_uncorrectable=8), "warning"),
+        (ATA._replace(offline_uncorrectable=23), "ok"),
+        (ATA._replace(offline_uncorrectable=24), "warning"),
         (ATA._replace(offline_uncorrectable=17, offline_uncorrectable_growth=1), "critical"),
+        (ATA._replace(slow_commands=4), "ok"),
+        (ATA._replace(slow_commands=5), "warning"),
+        (ATA._replace(slow_commands=5, **STANDS_STILL), "ok"),
+        (SSD._replace(reallocated_sectors=8192, reallocated_growth=8192, slow_commands=9), "ok"),
+        (SSD._replace(reported_uncorrectable=5), "ok"),
+        (SSD._replace(reported_uncorrectable=6), "critical"),
+        (SSD._replace(reported_uncorrectable=1, reported_uncorrectable_growth_30_days=1), "warning"),
+        (SSD._replace(pending_sectors=24), "warning"),
+        (SSD._replace(spare_percent=21, spare_threshold_percent=10), "ok"),
+        (SSD._replace(spare_percent=20, spare_threshold_percent=10), "warning"),
+        (SSD._replace(spare_percent=10, spare_threshold_percent=10), "critical"),
+        (SSD._replace(spare_percent=5, spare_threshold_percent=0), "warning"),
         (ATA._replace(spin_retries=0), "ok"),
         (ATA._replace(spin_retries=1), "warning"),
         (ATA._replace(end_to_end_errors=0), "ok"),
@@ -155,11 +195,11 @@ def test_a_healthy_disk_is_ok_and_says_what_it_counted() -> None:
 
 
 def test_the_reason_names_path_model_serial_slot_and_numbers() -> None:
-    (finding,) = run_checks(machine(ata(a197="12")), "smart")
+    (finding,) = run_checks(machine(ata(a197="32")), "smart")
 
     assert finding.verdict.reason == (
         "/dev/sdb ST8000NM0055-1RM112 (serial ZA1BC2DE, slot pci-0000:00:1f.2-ata-2): "
-        "12 pending sectors (attribute 197), should be below 8"
+        "32 pending sectors (attribute 197), should be below 24"
     )
     assert finding.verdict.playbook == "replace-jbod-disk"
 
@@ -185,23 +225,24 @@ def test_heat_has_the_playbook_of_heat() -> None:
     assert (finding.status, finding.verdict.playbook) == ("warning", "overheating")
 
 
-def test_growth_is_seen_between_runs_stays_a_week_and_is_ok_again() -> None:
+def test_growth_is_seen_between_runs_stays_a_month_and_is_ok_again() -> None:
     host = machine(ata(a5="10", a199="3"))
     assert run_checks(host, "smart")[0].status == "ok"
 
-    later = next_run(host, commands=saying(ata(a5="17", a199="4")))
+    later = next_run(host, commands=saying(ata(a5="19", a199="4")))
     (finding,) = run_checks(later, "smart")
-    assert finding.status == "warning" and "7 sectors newly reallocated" in finding.verdict.reason
+    assert finding.status == "warning" and "9 of them in 30 days" in finding.verdict.reason
     assert "1 new CRC error in" in finding.verdict.reason
 
     same = next_run(later, DAY_S)
     (again,) = run_checks(same, "smart")
     assert (again.status, again.first_seen) == ("warning", finding.first_seen)
 
-    for _day in range(7):
+    statuses = []
+    for _day in range(30):
         same = next_run(same, DAY_S)
-        status = run_checks(same, "smart")[0].status
-    assert status == "ok"
+        statuses.append(run_checks(same, "smart")[0].status)
+    assert statuses == ["warning"] * 28 + ["ok"] * 2
 
 
 def test_growth_outlives_a_reboot() -> None:
@@ -600,7 +641,7 @@ def old_machine(**texts: Answer) -> HandmadeHost:
 
 
 def test_an_old_smartctl_is_read_through_pysmart_with_one_process_a_disk() -> None:
-    failing = reports.ata_text(ata(a197="12"))
+    failing = reports.ata_text(ata(a197="30"))
     host = old_machine(
         sdb=Answer(64, failing, ""),
         sdc=Answer(0, reports.sas_text(defects=2), ""),
@@ -669,13 +710,13 @@ def test_options_of_one_disk_do_not_leak_into_pysmart() -> None:
 
 
 def test_other_checks_get_the_same_facts_without_asking_again() -> None:
-    host = machine(ata(a197="9"))
+    host = machine(ata(a197="30"))
     counting = CountingHost(commands=host.commands, answers=host.answers)
     run_checks(counting, "smart")
 
     facts = smartctl.smart_facts_of(counting, "sdb")
 
-    assert facts is not None and disk_rules.trouble(facts).startswith("9 pending sectors")
+    assert facts is not None and disk_rules.trouble(facts).startswith("30 pending sectors")
     assert set(counting.started.values()) == {1}
 
 

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from agent.host import Answer, CannotTell
 from agent.sources import pysmart, smart_report
+from agent.sources.smart_attributes import unpacked
 from agent.sources.smart_json import parse_json
-from agent.sources.smart_report import BadReport, Facts, SelfTest, unpacked, with_self_tests
+from agent.sources.smart_report import BadReport, Facts
+from agent.sources.smart_self_tests import SelfTest, with_self_tests
 from tests.agent import smart_reports as reports
 
 # What only one of the two says: JSON has the exit status inside it, and lists it with messages.
