@@ -1,26 +1,23 @@
 """The agent on many hosts at once, over Fabric: bounded, streaming, every step under a deadline.
 
-Each host gives exactly one HostReport, in the order in which they finish; a bad host costs its own time and nobody
-else's. A thread that hangs beyond all deadlines is given up, and another takes its place.
+Each host gives exactly one HostReport, in the order in which they finish, floods of words last. A bad host costs its
+own time and nobody else's: while it keeps us waiting, another is asked beside it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import gc
-import queue
+import resource
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from agent.report import Report, timestamp
-from agent.status import Verdict, unknown
 from inventory.model import Host
-from smoketests import belief
 from smoketests.bundle import Bundle
 from smoketests.hearing import Heard, Hearing, Options, far_command
+from smoketests.outcome import Finished, HostReport, Outcome
 from smoketests.ssh import Access
 from smoketests.unreachable import AccessError, Unreachable
 
@@ -31,23 +28,14 @@ Command = Callable[[Host, str, Options, Bundle, str], str]
 SUPERVISE_EVERY_S = 0.2
 # from ending an overdue connection to giving up the thread that still waits for it
 GIVE_UP_S = 3.0
-
-
-@dataclass(frozen=True)
-class HostReport:
-    """What came of one host. reach: ok, or unknown with the reason why it could not be asked or heard out.
-
-    lines: header and findings as the store keeps them. kind: reach in a word, "answered" if all is well.
-    window: the moments of our clock between which it wrote its header; None if it wrote none.
-    """
-
-    host: Host
-    report: Report
-    lines: list[str]
-    reach: Verdict
-    seconds: float
-    kind: str = "answered"
-    window: tuple[float, float] | None = None
+# A host that has kept us waiting for so long, or talked for so long, is no longer one of the `jobs` at once: it costs a
+# thread and a connection, but does not take the place of one that would answer.
+PATIENCE_S = 0.4
+TALK_S = 2.0
+# beside each of the jobs, so many that keep us waiting
+WAITING_PER_JOB = 4
+# descriptors that are not ours to use up: clusters' clients, files, Python itself
+OTHER_DESCRIPTORS = 200
 
 
 def run(
@@ -72,42 +60,31 @@ def run(
         gc.unfreeze()
 
 
-class _Outcome(NamedTuple):
-    """How the asking of one host ended: what was heard, or why nothing was (kind and reason)."""
-
-    host: Host
-    seconds: float
-    heard: Heard
-    kind: str = ""
-    reason: str = ""
-
-    def believed(self, run_id: str) -> HostReport:
-        """The host's records, as being about itself and nobody else."""
-        if self.kind:
-            return HostReport(self.host, Report({}, [], []), [], unknown(self.reason), self.seconds, self.kind)
-        kept = belief.believed(self.host, self.heard.lines, run_id, timestamp(time.time()))
-        kind, verdict = belief.reach(self.heard, kept, self.seconds)
-        window = self.heard.window
-        return HostReport(self.host, kept.report, kept.lines, verdict, self.seconds, kind, window)
-
-
 @dataclass(eq=False)
 class _Asked:
-    """One host that is being asked; limit is when its present step must be over (monotonic)."""
+    """One host that is being asked; limit is when its present step must be over (monotonic).
+
+    counts_until: from then on it keeps us waiting, and another may be asked beside it.
+    """
 
     host: Host
     limit: float
     started: float = field(default_factory=time.monotonic)
+    counts_until: float = 0.0
     connection: Any = None
 
     def seconds(self) -> float:
         return time.monotonic() - self.started
 
-    def heard(self, heard: Heard) -> _Outcome:
-        return _Outcome(self.host, self.seconds(), heard)
+    def speaks(self) -> None:
+        """Its first word came."""
+        self.counts_until = time.monotonic() + TALK_S
 
-    def unheard(self, kind: str, reason: str) -> _Outcome:
-        return _Outcome(self.host, self.seconds(), Heard([], []), kind, reason)
+    def heard(self, heard: Heard) -> Outcome:
+        return Outcome(self.host, self.seconds(), heard)
+
+    def unheard(self, kind: str, reason: str) -> Outcome:
+        return Outcome(self.host, self.seconds(), Heard([], []), kind, reason)
 
     def end(self) -> None:
         """Close the connection, whatever waits for it."""
@@ -116,7 +93,7 @@ class _Asked:
 
 
 class _Asking:
-    """The workers, what they are busy with, and the supervisor that sees to their deadlines."""
+    """Those that are being asked, each in a thread of its own, and the supervisor that sees to their deadlines."""
 
     def __init__(
         self, hosts: Sequence[Host], options: Options, bundle: Bundle, access: Access, run_id: str, command: Command
@@ -124,37 +101,30 @@ class _Asking:
         self._options, self._bundle, self._access, self._run_id = options, bundle, access, run_id
         self._command = command
         self._waiting = list(reversed(hosts))
-        self._jobs = min(max(options.jobs, 1), max(len(hosts), 1))
+        self._jobs = max(options.jobs, 1)
+        self._most = _most_connections(self._jobs)
         self._busy: set[_Asked] = set()
-        # who asks faster than the caller takes would fill the memory: one more host for each report that was taken
-        self._room = threading.Semaphore(self._jobs)
-        self._done: queue.SimpleQueue[_Outcome] = queue.SimpleQueue()
+        self._done = Finished()
         self._over = threading.Event()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def start(self) -> None:
-        for _ in range(self._jobs):
-            self._worker()
+        self._fill()
         threading.Thread(target=self._supervise, daemon=True).start()
 
-    def next(self, end: float | None) -> _Outcome | None:
+    def next(self, end: float | None) -> Outcome | None:
         """The next host that finished; None when the time for all is over."""
-        try:
-            outcome = self._done.get(timeout=max(end - time.monotonic(), 0) if end else None)
-        except queue.Empty:
-            return None
-        self._room.release()
+        outcome = self._done.take(max(end - time.monotonic(), 0) if end else None)
+        self._fill()
         return outcome
 
-    def unasked(self, reason: str) -> Iterator[_Outcome]:
+    def unasked(self, reason: str) -> Iterator[Outcome]:
         """Those that are not finished, for this reason."""
         with self._lock:
             rest, self._busy = list(self._busy), set()
             rest += [_Asked(host, 0.0) for host in reversed(self._waiting)]
             self._waiting = []
-        with contextlib.suppress(queue.Empty):
-            while True:  # finished between the last look and now
-                yield self._done.get_nowait()
+        yield from self._done.rest()  # finished between the last look and now
         for asked in rest:
             asked.end()
             yield asked.unheard("overall", reason)
@@ -165,34 +135,48 @@ class _Asking:
         with self._lock:
             self._waiting = []
             busy = list(self._busy)
-        self._room.release(self._jobs)
         for asked in busy:
             asked.end()
         self._access.close()
 
-    def _worker(self) -> None:
-        threading.Thread(target=self._work, daemon=True).start()
-
-    def _work(self) -> None:
-        while (asked := self._take()) is not None:
-            finished = self._ask(asked)
-            with self._lock:
-                if asked not in self._busy:
-                    return  # given up meanwhile: another works in our place
-                self._busy.discard(asked)
-                self._done.put(finished)
+    def _fill(self) -> None:
+        """Ask as many as may be asked now."""
+        with self._lock:
+            while (asked := self._take()) is not None:
+                try:
+                    threading.Thread(target=self._work, args=(asked,), daemon=True).start()
+                except RuntimeError:  # no more threads here: those that run go on, and the supervisor tries again
+                    self._busy.discard(asked)
+                    self._waiting.append(asked.host)
+                    return
 
     def _take(self) -> _Asked | None:
-        self._room.acquire()
+        """The next to be asked, where there is one and room for it.
+
+        Who finishes faster than the caller takes would fill the memory: so many, and no more, wait to be taken.
+        """
         with self._lock:
-            if not self._waiting:
+            now = time.monotonic()
+            counting = sum(asked.counts_until > now for asked in self._busy)
+            full = counting >= self._jobs or len(self._busy) >= self._most or self._done.waiting() >= self._jobs
+            if not self._waiting or full:
                 return None
-            asked = _Asked(self._waiting.pop(), time.monotonic() + self._access.deadlines.connecting)
+            asked = _Asked(self._waiting.pop(), now + self._access.deadlines.connecting, counts_until=now + PATIENCE_S)
             self._busy.add(asked)
             return asked
 
+    def _work(self, asked: _Asked | None) -> None:
+        while asked is not None:
+            finished = self._ask(asked)
+            with self._lock:
+                if asked not in self._busy:
+                    return  # given up meanwhile
+                self._busy.discard(asked)
+                self._done.put(finished)
+                asked = self._take()
+
     def _supervise(self) -> None:
-        """End what is overdue; where even that does not free its thread, report the host and start another thread."""
+        """End what is overdue, report what even that does not free, and ask others in place of those that hang."""
         while not self._over.wait(SUPERVISE_EVERY_S):
             now = time.monotonic()
             with self._lock:
@@ -203,9 +187,9 @@ class _Asking:
                 asked.end()
             for asked in hopeless:
                 self._done.put(asked.unheard("stuck", "given up: asking it hangs beyond every deadline"))
-                self._worker()
+            self._fill()
 
-    def _ask(self, asked: _Asked) -> _Outcome:
+    def _ask(self, asked: _Asked) -> Outcome:
         """One host from the first packet to the last; everything that can go wrong becomes its reach."""
         try:
             return asked.heard(self._heard(asked))
@@ -225,7 +209,8 @@ class _Asking:
                 raise Unreachable("stopped", "not asked: stopped")
             channel = self._started(asked, connection)
             asked.limit = time.monotonic() + self._options.run_s + self._options.grace_s
-            hearing = Hearing(channel, self._options, self._bundle, asked.host)
+            asked.counts_until = time.monotonic() + PATIENCE_S
+            hearing = Hearing(channel, self._options, self._bundle, asked.host, asked.speaks)
             return hearing.to_the_end(asked.limit - SUPERVISE_EVERY_S)
         finally:
             connection.close()
@@ -243,3 +228,12 @@ class _Asking:
             why = "falls silent" if late else f"starts no command: {error or type(error).__name__}"
             raise Unreachable("frozen", f"lets us in, then {why}"[:300]) from error
         return channel
+
+
+def _most_connections(jobs: int) -> int:
+    """How many hosts at once, those included that keep us waiting; no more than we may open descriptors for."""
+    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    allowed = jobs * (1 + WAITING_PER_JOB)
+    return (
+        allowed if descriptors == resource.RLIM_INFINITY else max(min(allowed, descriptors - OTHER_DESCRIPTORS), jobs)
+    )

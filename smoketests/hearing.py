@@ -11,9 +11,9 @@ import json
 import pathlib
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from inventory.model import Host
 from inventory.secrets import SecretError, bmc_password
@@ -58,8 +58,7 @@ class Options:
     sudo_password: str = field(default="", repr=False)
 
 
-@dataclass(frozen=True)
-class Heard:
+class Heard(NamedTuple):
     """What came back: lines that may be records, other words, the exit code (None if none came), and what was cut.
 
     window: the two moments of our clock (seconds since the epoch) between which the first line was written.
@@ -103,7 +102,11 @@ def _told(host: Host) -> dict[str, Any]:
 class Hearing:
     """Reads one channel to its end: answers sudo and the boot program, and keeps the agent's lines."""
 
-    def __init__(self, channel: Any, options: Options, bundle: Bundle, host: Host) -> None:
+    def __init__(
+        self, channel: Any, options: Options, bundle: Bundle, host: Host, speaks: Callable[[], None] = lambda: None
+    ) -> None:
+        """speaks: is called when its first word comes."""
+        self._speaks = speaks
         self._channel, self._options, self._bundle = channel, options, bundle
         self._expected = json.dumps(_told(host), separators=(",", ":")).encode() + b"\n"
         self._told = self._asked_password = False
@@ -125,6 +128,8 @@ class Hearing:
         for part in self._parts(until):
             if part is None:
                 return f"no end after {self._options.run_s + self._options.grace_s:.0f} s"
+            if not size:
+                self._speaks()
             size += len(part)
             if size > self._options.output_limit:
                 return f"more than {self._options.output_limit / (1 << 20):.3g} MB of output"

@@ -6,7 +6,6 @@ Only what is shown stays in memory: problems, and of the cluster that is under w
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,14 +18,12 @@ from agent.state import State
 from agent.status import EXIT_CODES, FINE, UNKNOWN, worst
 from smoketests import cluster as judges
 from smoketests.cluster.view import ClusterView
+from smoketests.spool import Spool
 
 if TYPE_CHECKING:
     from inventory.model import Cluster, Host
     from smoketests.fanout import HostReport
     from smoketests.store import Keeping
-
-# What is kept in memory of the reports that are shown whole at the end; beyond that it goes to a temporary file.
-IN_MEMORY = 32 << 20
 
 Record = Mapping[str, Any]
 
@@ -38,30 +35,6 @@ class Tally:
     hosts: int = 0
     silent: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
-
-
-class Spool:
-    """Reports of many hosts, kept out of memory until they are shown. Closed with the program."""
-
-    def __init__(self) -> None:
-        self._file = tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", errors="replace")  # noqa: SIM115
-        self._where: dict[str, tuple[int, int]] = {}
-
-    def add(self, host: str, lines: Sequence[str]) -> None:
-        self._file.seek(0, 2)
-        self._where[host] = self._file.tell(), len(lines)
-        self._file.writelines(f"{line}\n" for line in lines)
-
-    def lines(self, host: str) -> list[str]:
-        """What `add` was given."""
-        start, count = self._where.get(host, (0, 0))
-        self._file.seek(start)
-        return [self._file.readline().rstrip("\n") for _ in range(count)]
-
-    def of(self, host: str) -> Report:
-        rows = [json.loads(line) for line in self.lines(host)]
-        header = rows.pop(0) if rows and rows[0].get("kind") == "header" else {}
-        return Report(header, rows, [])
 
 
 @dataclass

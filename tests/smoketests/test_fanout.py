@@ -416,6 +416,71 @@ def test_a_thread_that_hangs_beyond_all_deadlines_is_given_up_and_replaced(serve
     assert time.monotonic() - began < DEADLINES.connecting + 6
 
 
+# what keeps us waiting: before its banner, after its login, or with a word now and then
+KEEPS_WAITING = {
+    "before its banner": "",
+    "after its login": "sleep 60",
+    "with a word now and then": "while sleep 0.3; do echo wait; done",
+}
+
+
+@pytest.mark.root
+@pytest.mark.slow
+@pytest.mark.parametrize("script", KEEPS_WAITING.values(), ids=KEEPS_WAITING)
+def test_hosts_that_keep_us_waiting_do_not_take_the_place_of_good_ones(script: str, server: Sshd) -> None:
+    """Twelve of them, asked first, four at once: nobody gives up on them for a long time, and the good ones are out."""
+
+    def command(host: Host, *_: object) -> str:
+        return saying(script if host.name.startswith("bad") else printed(record(host=host.name), LAST))()
+
+    patient = Deadlines(connect=60, banner=60, auth=60, channel=60)
+    with bad_peers.listening(bad_peers.silent) as silent:
+        bad = [server.host(f"bad-{number}") for number in range(12)]
+        bad = bad if script else [dataclasses.replace(host, port=silent) for host in bad]
+        good = [server.host(f"good-{number}") for number in range(6)]
+        options = Options(jobs=4, run_s=100)
+        running = fanout.run([*bad, *good], options, NO_BUNDLE, server.access(deadlines=patient), "r1", command)
+        first = [next(running).host.name for _ in good]
+        running.close()  # type: ignore[attr-defined]  # it is a generator
+
+    assert sorted(first) == [host.name for host in good]
+
+
+@pytest.mark.root
+def test_no_more_hosts_are_asked_than_there_are_jobs_while_they_answer(server: Sshd) -> None:
+    """Each counts who runs beside it; sixteen hosts, three at once, each done before our patience is over."""
+    hosts = [server.host(f"h{number}") for number in range(16)]
+    asking = fanout._Asking(hosts, Options(jobs=3), NO_BUNDLE, server.access(), "r1", saying(""))
+    asking._fill()
+    most = len(asking._busy)
+    for _ in hosts:
+        assert asking.next(None)
+        most = max(most, sum(asked.counts_until > time.monotonic() for asked in asking._busy))
+    asking.stop()
+
+    assert most == 3
+
+
+@pytest.mark.root
+def test_where_threads_are_short_those_that_there_are_ask_all_hosts(
+    server: Sshd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, start = [3], threading.Thread.start
+
+    def starts(thread: threading.Thread) -> None:
+        if "_work" in thread.name and not left[0]:
+            raise RuntimeError("can't start new thread")
+        left[0] -= "_work" in thread.name
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", starts)
+    hosts = [server.host(f"h{number}") for number in range(8)]
+    command = saying(printed(record(), LAST))
+    heard = [one.host.name for one in fanout.run(hosts, QUICK, NO_BUNDLE, server.access(), "r1", command)]
+
+    assert sorted(heard) == [host.name for host in hosts]
+
+
 @pytest.mark.root
 def test_two_hosts_of_one_name_give_a_report_each(server: Sshd) -> None:
     heard = fanout.run(

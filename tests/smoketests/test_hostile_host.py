@@ -20,8 +20,9 @@ from agent.report import FIELDS
 from inventory.model import Host
 from smoketests import belief, show
 from smoketests.bundle import Bundle
-from smoketests.fanout import HostReport, _Outcome
+from smoketests.fanout import HostReport
 from smoketests.hearing import Heard, Hearing, Options
+from smoketests.outcome import Outcome
 from smoketests.show.fold import MOST_ROWS_OF_A_HOST
 from smoketests.store import Keeping
 from tests.many_hosts import host_report, survey, swappiness
@@ -209,7 +210,7 @@ def test_whatever_bytes_a_host_sends_no_line_of_the_store_says_another_host_clus
     heard = Hearing(Said(parts), Options(), Bundle(b"", "", ""), LIAR).to_the_end(time.monotonic() + 60)
     with tempfile.TemporaryDirectory() as folder:
         keeper = Keeping(folder, "r1", AT)
-        run(_Outcome(LIAR, 0.1, heard).believed("r1"), keeper)
+        run(Outcome(LIAR, 0.1, heard).believed("r1"), keeper)
         keeper.end()
         (kept,) = [path for path in pathlib.Path(folder).rglob("*") if path.is_file()]
         lines = kept.read_bytes().split(b"\n")
