@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 CANNOT = 3
 STORE = "results"
+MOST_DAYS = 90
 
 store_option = click.option(
     "--store",
@@ -42,9 +45,12 @@ ASKED = (
     click.option("--duration", "minutes", type=click.IntRange(1, 20160), default=60, show_default=True, metavar="MIN",
                  help="How long it takes; also how long --hold holds."),
     click.option("--after", is_flag=True, help="Is everything back, behind the maintenance?"),
-    click.option("--accept", "accepted", multiple=True, metavar="RULE",
-                 help="Take this rule's answer, whatever it is; needs a --because each, and is kept."),
+    click.option("--accept", "accepted", multiple=True, metavar="RULE#ID",
+                 help="Accept this finding, as the answer names it (disks#1a2b3c), or a rule that can tell nothing at "
+                      "all (RULE); needs a --because each, and is kept."),
     click.option("--because", "reasons", multiple=True, metavar="TEXT", help="Why the --accept before it."),
+    click.option("--until", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%MZ"]), metavar="DATE",
+                 help="It is accepted in later answers too, up to this moment (UTC, 90 days at most)."),
     click.option("--wait", type=click.FloatRange(0, min_open=True), metavar="MIN",
                  help="Look again until it is GO several times in a row, at most so long."),
     click.option("--readings", type=click.IntRange(1, 1000), default=12, show_default=True, metavar="N",
@@ -158,11 +164,24 @@ def _maintenance(options: dict[str, Any]) -> Maintenance:
     if len(accepted) != len(reasons):
         raise click.UsageError("every --accept RULE needs its own --because TEXT")
     if len(set(accepted)) != len(accepted):
-        raise click.UsageError("a rule is accepted twice")
+        raise click.UsageError("a finding is accepted twice")
     return Maintenance(
         tuple(options["hosts"]), options["purpose"], options["cluster"], options["disk"], options["minutes"],
         options["after"], dict(zip(accepted, reasons)), options["lock_id"],
+        _until(options["until"], accepted),
     )  # fmt: skip
+
+
+def _until(until: datetime.datetime | None, accepted: Sequence[str]) -> float:
+    """Seconds since the epoch; 0 for one answer only."""
+    if until is None:
+        return 0.0
+    if not any("#" in token for token in accepted):
+        raise click.UsageError("--until is for findings: --accept RULE#ID --because TEXT")
+    end, now = until.replace(tzinfo=datetime.timezone.utc).timestamp(), time.time()
+    if not now < end <= now + MOST_DAYS * 86400:
+        raise click.UsageError(f"--until must be later than now and at most {MOST_DAYS} days away")
+    return end
 
 
 def _wanted(options: dict[str, Any]) -> Any:
@@ -178,7 +197,7 @@ def _wanted(options: dict[str, Any]) -> Any:
 
 def _decided(maintenance: Maintenance, wanted: Any, options: dict[str, Any]) -> Decision:
     """Looked at once or until it stands still, held if that is wanted, and kept."""
-    from smoketests.gate import holding, looking, records, waiting
+    from smoketests.gate import accepting, holding, looking, records, waiting
 
     look: Callable[[], Decision] = functools.partial(looking.look, maintenance, wanted, functools.cache(_say))
     if options["wait"] is None:
@@ -189,6 +208,8 @@ def _decided(maintenance: Maintenance, wanted: Any, options: dict[str, Any]) -> 
         )
     if options["hold"]:
         decision = holding.held(decision, options["store"], _say)
+    for problem in accepting.keep_all(decision, options["store"]):
+        _say(problem)
     return records.kept(decision, options["store"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,10 +20,28 @@ GO, NO_GO, UNTOLD = "GO", "NO-GO", "CANNOT TELL"
 EXIT_CODES = {GO: 0, NO_GO: 2, UNTOLD: 3}
 
 
+class Finding(NamedTuple):
+    """One thing that a rule failed for, or could not tell: what a person may accept, and nothing else with it.
+
+    host, item: what it is about; both empty where it is about the question as a whole. said: for a person. key: what
+    makes it another finding when it changes, of the same host and item; `said` where it is about the whole.
+    """
+
+    host: str
+    item: str
+    said: str
+    status: str = FAILED
+    key: str = ""
+
+    def id(self, rule: str) -> str:
+        """Six hex digits; the same as long as it is the same finding."""
+        return digest(rule, self.status, self.host, self.item, self.key or ("" if self.item else self.said))
+
+
 class RuleResult(NamedTuple):
     """One rule's answer. name, question: put in by the registry. because: why a person accepts it.
 
-    evidence: JSON values, what the rule saw.
+    evidence: JSON values, what the rule saw. findings: what it failed for or could not tell, each by itself.
     """
 
     status: str
@@ -31,12 +50,33 @@ class RuleResult(NamedTuple):
     name: str = ""
     question: str = ""
     because: str = ""
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def token(self) -> str:
+        """disks#1a2b3c: what --accept takes to accept exactly these findings; empty where there is none."""
+        ids = sorted({one.id(self.name) for one in self.findings})
+        if self.status not in (FAILED, CANNOT_TELL) or not ids:
+            return ""
+        return f"{self.name}#{ids[0] if len(ids) == 1 else digest(self.name, *ids)}"
 
 
-def ruled(verdicts: Sequence[Verdict], healthy: str, **evidence: Any) -> RuleResult:
-    """The worst of these verdicts: critical is failed, unknown cannot tell, warning warned; none of them is passed."""
+def digest(*words: str) -> str:
+    return hashlib.sha256("\0".join(words).encode("utf-8", "replace")).hexdigest()[:6]
+
+
+def ruled(
+    verdicts: Sequence[Verdict], healthy: str, findings: Sequence[Finding] = (), /, **evidence: Any
+) -> RuleResult:
+    """The worst of these verdicts: critical is failed, unknown cannot tell, warning warned; none of them is passed.
+
+    findings: what the verdicts are about, one by one; a verdict by itself where none are given.
+    """
     verdict = combine(verdicts, healthy)
-    return RuleResult(OF_VERDICT[verdict.status], verdict.reason, evidence)
+    found = findings or [
+        Finding("", "", one.reason, OF_VERDICT[one.status]) for one in verdicts if one.status in (CRITICAL, UNKNOWN)
+    ]
+    return RuleResult(OF_VERDICT[verdict.status], verdict.reason, evidence, findings=tuple(found))
 
 
 @dataclass(frozen=True)
@@ -72,6 +112,19 @@ class Decision:
     def with_status(self, *statuses: str) -> list[RuleResult]:
         """The rules that came out so."""
         return [rule for rule in self.rules if rule.status in statuses]
+
+    @property
+    def summary(self) -> str:
+        """The answer and what decides it, in one line."""
+        asked = self.maintenance
+        who = ", ".join(map(str, asked["hosts"]))
+        what = f"{'after ' if asked['after'] else ''}{asked['purpose']} of {who}"
+        told = [f"{len(self.with_status(status))} {status}" for status in (PASSED, WARNED, ACCEPTED)]
+        worst = self.with_status(FAILED) + self.with_status(CANNOT_TELL)
+        whys = [self.unsteady] + [f"{rule.name} {rule.status}: {rule.reason}" for rule in worst[:1]]
+        whys += [f"{len(worst) - 1} more rules"] * (len(worst) > 1)
+        why = "; ".join(filter(None, whys)) or ", ".join(one for one in told if not one.startswith("0 "))
+        return " ".join(f"{self.answer} for {what}: {why or 'no rule was asked'}".split())
 
     @property
     def missing(self) -> str:

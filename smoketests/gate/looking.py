@@ -15,7 +15,7 @@ from agent.report import Report
 from agent.status import unknown
 from smoketests import asking, readers
 from smoketests.cluster.view import some
-from smoketests.gate import lock, records, rules
+from smoketests.gate import accepting, lock, records, rules
 from smoketests.gate.decision import Decision
 from smoketests.gate.ensembles import holders
 from smoketests.gate.identities import servers_seen
@@ -36,7 +36,10 @@ def look(maintenance: Maintenance, wanted: asking.Wanted, say: Callable[[str], N
     started = time.monotonic()
     run_id, at = uuid.uuid4().hex, time.time()
     maintenance, situation = _situation(maintenance, wanted, run_id, at, say)
-    results = rules.judge_all(situation)
+    found = [rules.judged(situation, name) for name in rules.names()]
+    for words in accepting.useless(maintenance.accept, found):
+        say(words)
+    results = rules.taken(situation, found)
     return Decision(
         vars(maintenance), report.timestamp(at), time.monotonic() - started, results, run_id, lock.owner(),
         state=records.state_of(situation),
@@ -93,11 +96,13 @@ def _situation(
         hosts = tuple(replace(host, write_probe=False) for host in hosts)
     views = _views([replace(cluster, hosts=hosts), *served], wanted, rules.checks(named), run_id)
     views[0] = own_kafka(views[0], inventory)
-    locks = _locks(store, unread)
+    locks, now = _locks(store, unread), lock.clock(store)
     return named, Situation(
         named, views[0], tuple(leaving), tuple(views[1:]), locks, unread, before,
-        lock.clock(store), os.path.abspath(store),
+        now, os.path.abspath(store),
         frozenset(other.name for other in inventory.clusters if _serves(other.hosts, cluster)),
+        accepting.standing(store, cluster.name, now), records.recent(store, cluster.name, at),
+        lock.owner(),
     )  # fmt: skip
 
 

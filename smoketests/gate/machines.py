@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from agent.status import CRITICAL, OK, UNKNOWN, WARNING, Verdict, critical, unknown, warning
 from inventory.model import Host
 from smoketests.cluster.view import NotAsked, findings, some
-from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate import locality
+from smoketests.gate.decision import OF_VERDICT, Finding, RuleResult, ruled
 from smoketests.gate.situation import Situation
 
 NAMED = 3
@@ -38,37 +39,89 @@ def why_silent(situation: Situation, host: Host) -> str:
     return str(report.reach.reason)[:LONGEST] if report.reach.status != OK else "its report is empty"
 
 
-def without_trouble(situation: Situation, checks: Sequence[str], what: str) -> RuleResult:
-    """Failed for a critical finding of these checks on a host that must be well, cannot tell for an unknown one."""
+def without_trouble(situation: Situation, checks: Sequence[str], what: str, more: Sequence[Trouble] = ()) -> RuleResult:
+    """Failed for a critical finding of these checks on a host that counts (see locality), cannot tell for an unknown.
+
+    What is critical elsewhere is warned of, with why it does not count; what is unknown there is evidence only.
+    """
     hosts = situation.must_be_well
     if not hosts:
         raise NotAsked("no other machine in the inventory's cluster")
     skipped = [host.name for host in hosts if set(checks) & set(host.skip)]
     if all(check in host.skip for host in hosts for check in checks):
         raise NotAsked(f"the inventory skips {', '.join(checks)} on all of these machines")
-    found: dict[str, list[str]] = {}
+    whose = f"{len(hosts)} machines" if situation.is_back else f"{len(hosts)} other machines"
+    said = f"; the inventory skips some of it on {some(skipped, NAMED)}" if skipped else ""
+    troubles = [*of_checks(situation, checks), *more]
+    return judged(situation, troubles, f"{what} of {whose} without trouble{said}")
+
+
+def of_checks(situation: Situation, checks: Sequence[str]) -> list[Trouble]:
+    """What these checks found on the hosts that must be well; a host that told nothing of one is unknown."""
+    hosts = situation.must_be_well
+    return [*_troubles(situation, checks, hosts), *_silent(situation, hosts), *_unasked(situation, checks, hosts)]
+
+
+class Trouble(NamedTuple):
+    """What is wrong with one host. status: critical, warning or unknown."""
+
+    host: str
+    status: str
+    said: str
+    item: str = ""
+
+
+def judged(
+    situation: Situation, troubles: Sequence[Trouble], healthy: str, more: Sequence[Verdict] = (), **evidence: Any
+) -> RuleResult:
+    """Troubles of machines, each weighed by what the hosts that leave have in common with its machine.
+
+    more: verdicts about no machine of the inventory.
+    """
+    weighed = locality.weigh(situation, {one.host for one in troubles if one.status != WARNING})
+    near = [one for one in troubles if one.host in weighed.counts or one.status == WARNING]
+    far = [one for one in troubles if one.host not in weighed.counts and one.status != WARNING]
+    verdicts = [
+        OF_STATUS[status](some([one.said for one in near if one.status == status], NAMED))
+        for status in (CRITICAL, UNKNOWN, WARNING)
+        if any(one.status == status for one in near)
+    ]
+    apart = [one for one in far if one.status == CRITICAL]
+    if apart:
+        said = some([one.said for one in apart], NAMED)
+        verdicts.append(warning(f"{said}; does not count: {weighed.why(one.host for one in apart)}"))
+    untold = sorted({one.host for one in far if one.status == UNKNOWN})
+    if untold:
+        healthy += f"; unknown, and does not count, on {some(untold, NAMED)}"
+    items = [Finding(one.host, one.item, one.said, OF_VERDICT[one.status]) for one in near if one.status != WARNING]
+    items += [Finding("", "", one.reason, OF_VERDICT[one.status]) for one in more if one.status in (CRITICAL, UNKNOWN)]
+    verdicts += more
+    problems = {status: [one.said for one in near if one.status == status][:100] for status in OF_STATUS}
+    seen = {"problems": {status: said for status, said in problems.items() if said},
+            "apart": {one.host: one.said for one in far[:100]}}  # fmt: skip
+    return ruled(verdicts, healthy, items, **seen, **evidence)
+
+
+def _troubles(situation: Situation, checks: Sequence[str], hosts: Sequence[Host]) -> Iterator[Trouble]:
     for host, row in rows(situation, checks, hosts):
         if row.get("status") in OF_STATUS:
-            found.setdefault(str(row["status"]), []).append(_named(host, row))
-    silent = [host.name for host in hosts if not answers(situation, host)]
-    if silent:
-        found.setdefault(UNKNOWN, []).append(f"{some(silent)} told nothing (see answers)")
-    verdicts = [OF_STATUS[status](some(said, NAMED)) for status, said in found.items()]
-    untold = _unasked(situation, checks, [host for host in hosts if host.name not in silent])
-    whose = f"{len(hosts)} machines" if situation.is_back else f"{len(hosts)} other machines"
-    evidence = {"problems": {status: said[:100] for status, said in found.items()}}
-    said = f"; the inventory skips some of it on {some(skipped, NAMED)}" if skipped else ""
-    return ruled([*verdicts, *untold], f"{what} of {whose} without trouble{said}", **evidence)
+            item = f"{row.get('check')} {row.get('item')}"
+            yield Trouble(host.name, str(row["status"]), _named(host, row), item)
 
 
-def _unasked(situation: Situation, checks: Sequence[str], hosts: Sequence[Host]) -> list[Verdict]:
+def _silent(situation: Situation, hosts: Sequence[Host]) -> Iterator[Trouble]:
+    for host in hosts:
+        if not answers(situation, host):
+            yield Trouble(host.name, UNKNOWN, f"{host.name} told nothing (see answers)", "no answer")
+
+
+def _unasked(situation: Situation, checks: Sequence[str], hosts: Sequence[Host]) -> Iterator[Trouble]:
     """A report that lacks a check is no healthy one."""
     told = {(host.name, row.get("check")) for host, row in rows(situation, checks, hosts)}
-    lacking = {
-        check: [host.name for host in hosts if (host.name, check) not in told and check not in host.skip]
-        for check in checks
-    }
-    return [unknown(f"{some(names)} told nothing of {check}") for check, names in lacking.items() if names]
+    for host in hosts:
+        for check in checks:
+            if answers(situation, host) and (host.name, check) not in told and check not in host.skip:
+                yield Trouble(host.name, UNKNOWN, f"{host.name} told nothing of {check}", f"{check} -")
 
 
 def _named(host: Host, row: Row) -> str:

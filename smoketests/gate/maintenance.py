@@ -23,7 +23,8 @@ class Maintenance:
     """One question to the gate.
 
     hosts: names or patterns of the inventory, judged together. disk: the serial number of the disk that is replaced.
-    after: is everything back? accept: rule -> why its answer is taken. lock: the id of the lock that the asker holds.
+    after: is everything back? accept: finding (disks#1a2b3c), or a rule that can tell nothing -> why it is taken.
+    until: how long that holds, seconds since the epoch; 0: for this answer. lock: the id of the asker's own lock.
     """
 
     hosts: tuple[str, ...]
@@ -34,3 +35,4 @@ class Maintenance:
     after: bool = False
     accept: Mapping[str, str] = field(default_factory=dict)
     lock: str = ""
+    until: float = 0.0

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from agent import report
 from smoketests import store as results
 from smoketests.gate import replaced_disk
 from smoketests.gate.decision import CANNOT_TELL, Decision, RuleResult
@@ -30,6 +31,8 @@ MOST_DAYS = 60
 DAY_S = 86_400
 # a wait asks for the same ones at each look
 MOST_READ = 20_000
+RECENT_S = 3600
+MOST_FINDINGS = 200
 
 
 class NoRecord(Exception):
@@ -45,13 +48,19 @@ def as_json(decision: Decision) -> dict[str, Any]:
         "who": decision.who,
         "answer": decision.answer,
         "exit_code": decision.exit_code,
+        "summary": decision.summary,
         "seconds": round(decision.seconds, 1),
         "maintenance": dict(decision.maintenance),
         "unsteady": decision.unsteady,
         "readings": [list(reading) for reading in decision.readings],
-        "rules": [{**rule._asdict(), "evidence": dict(rule.evidence)} for rule in decision.rules],
+        "rules": [_rule_as_json(rule) for rule in decision.rules],
         "state": dict(decision.state),
     }
+
+
+def _rule_as_json(rule: RuleResult) -> dict[str, Any]:
+    found = [{"id": one.id(rule.name), **one._asdict()} for one in rule.findings[:MOST_FINDINGS]]
+    return {**rule._asdict(), "evidence": dict(rule.evidence), "findings": found, "accept": rule.token}
 
 
 def kept(decision: Decision, store: str) -> Decision:
@@ -124,6 +133,21 @@ def before(store: str, maintenance: Maintenance, now: float) -> dict[str, Any]:
             f"{store} holds no decision of the last {MOST_DAYS} days before {maintenance.purpose} of {hosts}"
         )
     return first
+
+
+def recent(store: str, cluster: str, now: float) -> list[Mapping[str, Any]]:
+    """The decisions of the last hour about this cluster, newest first; none where the store cannot be read."""
+    since, found = report.timestamp(now - RECENT_S), []
+    try:
+        for record in _newest_first(os.path.join(store, "gate"), now - RECENT_S):
+            if not isinstance(record.get("at"), str) or record["at"] < since:
+                break
+            asked = record.get("maintenance")
+            if isinstance(asked, dict) and asked.get("cluster") == cluster:
+                found.append(record)
+    except NoRecord:
+        return []
+    return found
 
 
 def _size_of(state: Mapping[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from smoketests.readers.zookeeper import Registered
 
 if TYPE_CHECKING:
     from inventory.model import Cluster, Host
+    from smoketests.gate.accepting import Acceptance
     from smoketests.gate.lock import Lock
     from smoketests.readers.kafka import KafkaFacts, Partition
 
@@ -33,6 +34,8 @@ class Situation:
     locks: None if they could not be read; `unread` says why ("locks", "before"). before: the state that was recorded
     in front of the maintenance, empty if none is known. now: seconds since the epoch, by the clock of the locks.
     store: where the locks are. serving: names of clusters on whose hosts this cluster's ZooKeeper runs.
+    accepted: what somebody accepted of this cluster until a later day. recent: records of the last hour's answers
+    about it, newest first. who: the asker, as lock.owner names him.
     """
 
     maintenance: Maintenance
@@ -45,6 +48,9 @@ class Situation:
     now: float = 0.0
     store: str = ""
     serving: frozenset[str] = frozenset()
+    accepted: Sequence[Acceptance] = ()
+    recent: Sequence[Mapping[str, Any]] = ()
+    who: str = ""
 
     @property
     def purpose(self) -> str:

@@ -24,6 +24,7 @@ COLOURS = {of.FAILED: "\x1b[1;31m", of.CANNOT_TELL: "\x1b[35m", of.WARNED: "\x1b
 NARROWEST, WIDEST, WITHOUT_TERMINAL = 60, 120, 80
 STATUS_WIDTH = len("CANNOT TELL")
 LONGEST_REASON = 1200
+DECISIVE_LINES = 2
 FINE = (of.PASSED, of.NOT_ASKED)
 OUTCOMES = {of.FAILED: "failure", of.CANNOT_TELL: "error", of.NOT_ASKED: "skipped"}
 
@@ -33,7 +34,7 @@ def render(name: str, decision: Decision) -> str:
 
 
 def table(decision: Decision) -> str:
-    """Worst first, and the answer last, where the eye ends. What does not decide is in short: all on one screen."""
+    """What decides comes first, then the rules, worst first, and how many there were. All on one screen."""
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     return "\n".join(_lines(decision, _width(), colour))
 
@@ -45,9 +46,9 @@ def _width() -> int:
 
 
 def _lines(decision: Decision, width: int, colour: bool) -> Iterator[str]:
+    yield from _decisive(decision, width, colour)
     yield from textwrap.wrap(_title(decision), width, break_on_hyphens=False)
-    yield ""
-    name_width = max((len(rule.name) for rule in decision.rules), default=0)
+    name_width = max((len(rule.token or rule.name) for rule in decision.rules), default=0)
     worse = [status for status in reversed(of.BY_SEVERITY) if decision.with_status(status) and status not in FINE]
     for status in worse or [of.PASSED]:
         for names, words in _folded(decision.with_status(status)):
@@ -56,8 +57,13 @@ def _lines(decision: Decision, width: int, colour: bool) -> Iterator[str]:
         yield from _in_short(of.PASSED, [rule.name for rule in decision.with_status(of.PASSED)], "", width)
     yield from _not_asked(decision, width)
     yield ""
-    answer, rest = decision.answer, _totals(decision)
-    first, *others = textwrap.wrap(f"{answer}: {rest}", width, break_on_hyphens=False)
+    yield from textwrap.wrap(f"{decision.answer}: {_totals(decision)}", width, break_on_hyphens=False)
+
+
+def _decisive(decision: Decision, width: int, colour: bool) -> Iterator[str]:
+    """The answer with its reason; at most so many lines."""
+    answer, words = decision.answer, printable(decision.summary)
+    first, *others = textwrap.wrap(words, width, max_lines=DECISIVE_LINES, placeholder=" …", break_on_hyphens=False)
     yield f"{COLOURS[answer]}{answer}{PLAIN}{BOLD}{first[len(answer) :]}{PLAIN}" if colour else first
     yield from others
 
@@ -88,14 +94,20 @@ def _in_short(status: str, names: Sequence[str], reason: str, width: int) -> Ite
         yield from textwrap.wrap(words, width, subsequent_indent=" " * (STATUS_WIDTH + 1), break_on_hyphens=False)
 
 
-def _folded(rules: Sequence[RuleResult]) -> Iterator[tuple[list[str], str]]:
-    """The names of the rules that say the same, and what they say."""
-    said: dict[str, list[str]] = {}
-    for rule in rules:
+def _folded(results: Sequence[RuleResult]) -> Iterator[tuple[list[str], str]]:
+    """The names of the rules that say the same, a single one as --accept takes it, and what they say."""
+    said: dict[str, list[RuleResult]] = {}
+    for rule in results:
         because = f" (accepted because: {printable(rule.because)})" if rule.because else ""
-        said.setdefault(printable(rule.reason[:LONGEST_REASON]) + because, []).append(rule.name)
-    for words, names in said.items():
-        yield names, words
+        said.setdefault(printable(rule.reason[:LONGEST_REASON]) + because, []).append(rule)
+    for words, folded in said.items():
+        yield [_named(rule) if len(folded) == 1 else rule.name for rule in folded], words
+
+
+def _named(rule: RuleResult) -> str:
+    """disks#1a2b3c where its findings can be accepted."""
+    known = rule.name in rules.names() and not rules.load(rule.name).FINAL
+    return (rule.token if known else "") or rule.name
 
 
 def _row(status: str, names: Sequence[str], words: str, name_width: int, width: int, colour: bool) -> Iterator[str]:

@@ -22,7 +22,7 @@ __all__ = ["rack"]
 
 # what tells of this very machine, whatever else runs on it
 NOT_OURS = ("clock", "services", "out_of_memory", "disk_errors", "disk_usage", "disk_latency", "mounts", "raid",
-            "smart", "nic_link", "nic_resets", "memory_errors")  # fmt: skip
+            "smart", "nic_link", "nic_resets", "memory_errors", "server_ids")  # fmt: skip
 pytestmark = [pytest.mark.slow, pytest.mark.root]
 
 

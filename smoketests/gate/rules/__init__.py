@@ -11,15 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from agent import engine
+from agent.status import unknown
 from smoketests import cluster
 from smoketests.cluster.view import CannotTell, ClusterFinding, ClusterView, NotAsked
-from smoketests.gate.decision import (
-    ACCEPTED,
-    CANNOT_TELL,
-    FAILED,
-    NOT_ASKED,
-    RuleResult,
-)
+from smoketests.gate import accepting
+from smoketests.gate.decision import NOT_ASKED, RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES, Maintenance
 from smoketests.gate.situation import Situation
 
@@ -86,7 +82,12 @@ def checks(maintenance: Maintenance) -> tuple[str, ...]:
 
 def judge_all(situation: Situation) -> list[RuleResult]:
     """Every rule there is, asked or not."""
-    return [_accepted(situation.maintenance, judged(situation, name)) for name in names()]
+    return taken(situation, [judged(situation, name) for name in names()])
+
+
+def taken(situation: Situation, results: Sequence[RuleResult]) -> list[RuleResult]:
+    """These answers without what is accepted of them."""
+    return [one if load(one.name).FINAL else accepting.applied(situation, one) for one in results]
 
 
 def judged(situation: Situation, name: str) -> RuleResult:
@@ -98,9 +99,9 @@ def judged(situation: Situation, name: str) -> RuleResult:
     except NotAsked as problem:
         result = RuleResult(NOT_ASKED, str(problem))
     except CannotTell as problem:
-        result = RuleResult(CANNOT_TELL, str(problem))
+        result = ruled([unknown(str(problem))], "")
     except Exception as error:
-        result = RuleResult(CANNOT_TELL, f"the rule itself failed: {type(error).__name__}: {error}"[:300])
+        result = ruled([unknown(f"the rule itself failed: {type(error).__name__}: {error}"[:300])], "")
     return result._replace(name=name, question=question(name))
 
 
@@ -108,23 +109,19 @@ def _limits(situation: Situation, name: str, rule: Rule) -> Mapping[str, Any]:
     return {**rule.LIMITS, **situation.view.cluster.limits.get(PREFIX + name, {})}
 
 
-def _accepted(maintenance: Maintenance, result: RuleResult) -> RuleResult:
-    because = maintenance.accept.get(result.name, "")
-    if not because or result.status not in (FAILED, CANNOT_TELL):
-        return result
-    return result._replace(status=ACCEPTED, reason=f"{result.status}: {result.reason}", because=because)
-
-
 def unacceptable(accept: Mapping[str, str]) -> str:
     """Why something of this cannot be accepted, in a sentence; empty if it can."""
-    for name, because in accept.items():
+    for token, because in accept.items():
+        name, mark, number = token.partition("#")
         if name not in names():
             near = difflib.get_close_matches(name, names(), 1)
             return f"there is no rule {name!r}; " + (f"did you mean {near[0]}?" if near else "see smoke gate rules")
         if load(name).FINAL:
             return f"{name} cannot be accepted: {load(name).FINAL}"
+        if mark and not accepting.ID.fullmatch(number):
+            return f"{token!r} names no finding: the answer shows each with its id, such as {name}#1a2b3c"
         if not because.strip():
-            return f"say why {name} is accepted: --because"
+            return f"say why {token} is accepted: --because"
     return ""
 
 
@@ -134,7 +131,8 @@ def explain(name: str) -> str:
     limits = "\n".join(f"  {limit} = {value}" for limit, value in rule.LIMITS.items()) or "  none"
     purposes = "every purpose" if set(rule.PURPOSES) == set(PURPOSES) else ", ".join(rule.PURPOSES)
     reads = f"Host checks that it reads: {', '.join(rule.CHECKS)}\n\n" if rule.CHECKS else ""
-    accept = f"Cannot be accepted: {rule.FINAL}" if rule.FINAL else f'Accepted with: --accept {name} --because "…"'
+    taken = f'One finding of it is accepted with: --accept {name}#ID --because "…"'
+    accept = f"Cannot be accepted: {rule.FINAL}" if rule.FINAL else taken
     return (
         f"{name}: {inspect.getdoc(rule)}\n\nAsked {' and '.join(rule.WHEN)} a maintenance, for {purposes}.\n\n"
         f"{reads}Limits (an inventory may change each for a cluster, under {PREFIX}{name}):\n{limits}\n\n{accept}"

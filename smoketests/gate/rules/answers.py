@@ -2,8 +2,8 @@
 
 Failed: never; who does not answer may be well or dead.
 
-Cannot tell: a machine of the cluster did not answer, or told only a part. Before a maintenance, the hosts that leave
-need not answer: that may be why they are taken out.
+Cannot tell: a machine that something of these hosts depends on did not answer, or told only a part. Before a
+maintenance, the hosts that leave need not answer: that may be why they are taken out.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent.status import FINE, unknown
-from smoketests.cluster.view import NotAsked, some
+from agent.status import FINE, UNKNOWN
+from smoketests.cluster.view import NotAsked
 from smoketests.gate import machines
-from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.decision import RuleResult
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.situation import Situation
 
-LIMITS: Mapping[str, Any] = {"named": 3}
+LIMITS: Mapping[str, Any] = {}
 PURPOSES = ALL
 WHEN = ("before", "after")
 CHECKS = ()
@@ -30,9 +30,9 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     if not hosts:
         raise NotAsked("no other machine in the inventory's cluster")
     bad = {host.name: machines.why_silent(situation, host) for host in hosts if _is_odd(situation, host.name)}
-    said = some([f"{name} ({why})" for name, why in bad.items()], limits["named"])
-    verdicts = [unknown(f"no whole answer of {said}")] if bad else []
-    return ruled(verdicts, f"all {len(hosts)} answered", silent=bad)
+    troubles = [machines.Trouble(name, UNKNOWN, f"no whole answer of {name} ({why})") for name, why in bad.items()]
+    healthy = f"{len(hosts) - len(bad)} of {len(hosts)} answered" if bad else f"all {len(hosts)} answered"
+    return machines.judged(situation, troubles, healthy, silent=bad)
 
 
 def _is_odd(situation: Situation, name: str) -> bool:

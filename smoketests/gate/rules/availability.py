@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from agent.status import count_of, critical, unknown
 from smoketests.cluster.view import some
 from smoketests.gate import wording
-from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.decision import CANNOT_TELL, RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.situation import Situation
 
@@ -48,7 +48,11 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
         verdicts.append(unknown(f"min.insync.replicas is not told of {len(untold)} topics: {some(untold, 3)}"))
     healthy = f"{count_of(len(rows), 'partition')} of {who}: enough replicas in sync are left"
     evidence = {"partitions": len(rows), "blocked": wording.rows([*gone, *short]), "untold": untold[:100]}
-    return ruled(verdicts, healthy, **evidence)
+    findings = wording.by_topic(situation, gone, "no replica in sync would be left")
+    findings += wording.by_topic(situation, short, "below min.insync.replicas")
+    unread = [row for row in rows if row.topic in set(untold)]
+    findings += wording.by_topic(situation, unread, "min.insync.replicas is not told", CANNOT_TELL)
+    return ruled(verdicts, healthy, findings, **evidence)
 
 
 def blocks(row: Partition, leaving: Collection[int]) -> bool:

@@ -2,10 +2,10 @@
 
 Kafka's retention, ZooKeeper's sessions and every log that is read afterwards depend on it.
 
-Failed: a clock is off by as much as the checks clock and clock_skew call critical, on a machine that must carry the
-load (afterwards also on the hosts themselves).
+Failed: a clock is off by as much as the checks clock and clock_skew call critical, on a machine that something of these
+hosts depends on (afterwards also on the hosts themselves).
 
-Warned, cannot tell: as those checks do.
+Warned, cannot tell: as those checks do; a critical clock elsewhere is warned of.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from smoketests.gate import machines
-from smoketests.gate.decision import BY_SEVERITY, OF_VERDICT, RuleResult
+from smoketests.gate.decision import RuleResult
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.rules import judged_in
 from smoketests.gate.situation import Situation
@@ -27,14 +27,17 @@ FINAL = ""
 
 
 def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
-    own = machines.without_trouble(situation, CHECKS, "clocks")
-    for finding in judged_in(situation.view, "clock_skew"):
-        skipped = "clock" in _skips(situation, finding.host)
-        status = OF_VERDICT[finding.verdict.status]
-        leaves = finding.host in situation.names and not situation.is_back
-        if finding.host and not leaves and not skipped and BY_SEVERITY.index(status) > BY_SEVERITY.index(own.status):
-            own = own._replace(status=status, reason=f"{finding.verdict.reason}; {own.reason}")
-    return own
+    skews = [
+        machines.Trouble(finding.host, finding.verdict.status, finding.verdict.reason, "clock_skew")
+        for finding in judged_in(situation.view, "clock_skew")
+        if _counts(situation, finding.host) and finding.verdict.status in machines.OF_STATUS
+    ]
+    return machines.without_trouble(situation, CHECKS, "clocks", skews)
+
+
+def _counts(situation: Situation, name: str) -> bool:
+    leaves = name in situation.names and not situation.is_back
+    return bool(name) and not leaves and "clock" not in _skips(situation, name)
 
 
 def _skips(situation: Situation, name: str) -> Mapping[str, str]:

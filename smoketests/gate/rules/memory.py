@@ -2,12 +2,14 @@
 
 A machine that is about to crash is none to lean on.
 
-Failed: a finding of these checks is critical on a machine that must carry the load; afterwards, also on the hosts
-themselves.
+Failed: a finding of these checks is critical on a machine that something of these hosts depends on: without it too, a
+partition here would have too few replicas in sync, or the quorum no majority, or what moves would go there. Afterwards,
+also on the hosts themselves.
 
-Warned: one is a warning.
+Warned: one is a warning, or critical on a machine that shares nothing of that.
 
-Cannot tell: one is unknown, or a machine did not answer. What a site cannot measure belongs in its inventory (skip).
+Cannot tell: one is unknown on a machine that counts, or it did not answer. What a site cannot measure belongs in its
+inventory (skip).
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 With t bytes written a second for each broker, and r copies of each, a broker takes in t*r and gives out t*(r-1) and
 what consumers read; t grows as brokers go. What each card carries now is what the machine measured since its last run.
 
+Asked of the brokers that share a partition with these; for a decommission, of all.
+
 Failed: a card would carry more than 80 % of its speed.
 
 Cannot tell: a machine tells no load (its first run since boot: ask again), or no speed where others do.
@@ -16,12 +18,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent.status import Verdict, critical, unknown
 from smoketests.cluster.view import NotAsked, Told, some, told
-from smoketests.gate import wording
+from smoketests.gate import locality, wording
 from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.situation import BROKER_ROLE, Situation
 
 if TYPE_CHECKING:
+    from inventory.model import Host
     from smoketests.readers.kafka import Partition
 
 LIMITS: Mapping[str, Any] = {"used_percent": 80}
@@ -57,12 +61,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     left = len(ids - situation.leaving_ids)
     if not left:
         raise NotAsked("no broker is left to carry the load")
-    brokers = set(situation.broker_names.values())
-    hosts = [
-        host
-        for host in situation.must_be_well
-        if (BROKER_ROLE in host.roles or host.name in brokers) and "nic_link" not in host.skip
-    ]
+    hosts = [host for host in _takers(situation) if "nic_link" not in host.skip]
     cards = [card for card in told(situation.view, "nic_link", Card, hosts) if _carries(card.facts)]
     if not any(_speed(card.facts) for card in cards):
         raise NotAsked("no machine tells how fast its network cards are (virtual ones?), nor does the inventory")
@@ -77,6 +76,15 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     top = max(known, key=lambda name: known[name], default="")
     healthy = f"the fullest card would be {top} with {known[top]:.0f} % of its speed" if top else ""
     return ruled(verdicts, healthy, **evidence)
+
+
+def _takers(situation: Situation) -> list[Host]:
+    """The machines of the brokers that take over the load; those of unknown id may be."""
+    ids = situation.living_ids if situation.purpose == DECOMMISSION else locality.neighbours(situation)
+    known = situation.broker_names
+    takers = {known[number] for number in ids if number in known}
+    unsure = {host.name for host in situation.must_be_well if BROKER_ROLE in host.roles} - set(known.values())
+    return [host for host in situation.must_be_well if host.name in takers | unsure]
 
 
 def per_broker(total: float, copies: int, brokers: int) -> Load:

@@ -5,6 +5,8 @@ Strimzi's rule silently allows it, for such a topic could never be rolled at all
 
 Failed: a topic with min.insync.replicas replicas or fewer has one here. Accept it where its writers can wait.
 
+Warned: the broker is decommissioned: its replicas are moved before it is stopped.
+
 Cannot tell: Kafka did not tell its partitions. (What is not told of min.insync.replicas: see availability.)
 """
 
@@ -13,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent.status import count_of, critical
+from agent.status import count_of, critical, warning
 from smoketests.cluster.view import some
 from smoketests.gate import wording
 from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.situation import Situation
 
@@ -33,4 +36,8 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     kinds = sorted({f"{row.topic[:80]} ({len(row.replicas)} of {row.min_isr})" for row in tight})
     said = f"writes with acks=all stop meanwhile: as many replicas as min.insync.replicas have {some(kinds)}"
     healthy = f"{count_of(len(rows), 'partition')} there, of topics that can spare one"
-    return ruled([critical(said)] if tight else [], healthy, tight=wording.rows(tight))
+    if tight and situation.purpose == DECOMMISSION:
+        said = f"as many replicas as min.insync.replicas have {some(kinds)}: {wording.DRAINED}"
+        return ruled([warning(said)], healthy, tight=wording.rows(tight))
+    findings = wording.by_topic(situation, tight, "as many replicas as min.insync.replicas")
+    return ruled([critical(said)] if tight else [], healthy, findings, tight=wording.rows(tight))

@@ -1,22 +1,27 @@
 """Has every partition of the cluster a leader?
 
-Failed: a partition without a leader or without any replica in sync, anywhere in the cluster. Where the hosts that leave
-are what keeps it from coming back, accept it: they are mended by the maintenance.
+Failed: a partition with a replica on these hosts has no leader, or no replica in sync. Where the hosts that leave are
+what keeps it from coming back, accept it: they are mended by the maintenance.
+
+Warned: a partition that has no replica on these hosts.
 
 Cannot tell: Kafka did not tell its partitions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from agent.status import count_of, critical
+from agent.status import count_of, critical, warning
 from smoketests.cluster.partitions import is_offline
 from smoketests.gate import wording
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.situation import Situation
+
+if TYPE_CHECKING:
+    from smoketests.readers.kafka import Partition
 
 LIMITS: Mapping[str, Any] = {"named": 5}
 PURPOSES = ALL
@@ -28,7 +33,14 @@ FINAL = ""
 def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     partitions = situation.partitions
     rows = [row for row in partitions if is_offline(row)]
+    here, others = wording.apart(situation, rows) if rows else ([], [])
+    verdicts = [critical(_said(situation, here, limits))] if here else []
+    if others:
+        verdicts.append(warning(f"{_said(situation, others, limits)}; {wording.elsewhere(situation)}"))
+    healthy = f"{count_of(len(partitions), 'partition')}, all with a leader"
+    return ruled(verdicts, healthy, wording.by_topic(situation, here, "no leader"), offline=wording.rows(rows))
+
+
+def _said(situation: Situation, rows: Sequence[Partition], limits: Mapping[str, Any]) -> str:
     on = sorted({broker for row in rows for broker in row.replicas})
-    said = f"{wording.listed(rows, limits)} without a leader" if rows else ""
-    verdicts = [critical(f"{said}; replicas on {wording.brokers(situation, on)}")] if rows else []
-    return ruled(verdicts, f"{count_of(len(partitions), 'partition')}, all with a leader", offline=wording.rows(rows))
+    return f"{wording.listed(rows, limits)} without a leader; replicas on {wording.brokers(situation, on)}"

@@ -2,7 +2,9 @@
 
 It moves replicas while a broker that it needs goes away, and its load comes on top.
 
-Failed: a reassignment is under way, anywhere in the cluster.
+Failed: a partition of these hosts is being reassigned, to them or away from them.
+
+Warned: only partitions without a replica on these hosts are.
 
 Cannot tell: Kafka did not tell its partitions or its reassignments.
 """
@@ -12,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent.status import critical
+from agent.status import critical, warning
 from smoketests.cluster.view import CannotTell
 from smoketests.gate import wording
 from smoketests.gate.decision import RuleResult, ruled
@@ -36,5 +38,11 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
             "a Kafka before 2.4 does not tell its reassignments: kafka-reassign-partitions.sh --verify does"
         )
     moving = [row for row in partitions if row.adding or row.removing]
-    said = f"being reassigned: {wording.listed(moving, limits)}; wait for it or cancel it" if moving else ""
-    return ruled([critical(said)] if moving else [], "no reassignment runs", moving=wording.rows(moving))
+    here, others = wording.apart(situation, moving) if moving else ([], [])
+    verdicts = []
+    if here:
+        verdicts.append(critical(f"being reassigned: {wording.listed(here, limits)}; wait for it or cancel it"))
+    if others:
+        verdicts.append(warning(f"being reassigned: {wording.listed(others, limits)}, {wording.elsewhere(situation)}"))
+    findings = wording.by_topic(situation, here, "being reassigned")
+    return ruled(verdicts, "no reassignment runs", findings, moving=wording.rows(moving))

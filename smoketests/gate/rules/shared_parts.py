@@ -14,18 +14,15 @@ Cannot tell: such a host is in trouble, and Kafka did not tell its partitions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent.status import Verdict, critical, unknown, warning
 from smoketests.cluster import fates
 from smoketests.cluster.view import CannotTell, NotAsked, some
-from smoketests.gate import wording
+from smoketests.gate import locality, wording
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.situation import Situation
-
-if TYPE_CHECKING:
-    from smoketests.readers.kafka import Partition
 
 LIMITS: Mapping[str, Any] = {"named": 5}
 PURPOSES = ALL
@@ -39,9 +36,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     hosts = fates.of_hosts(situation.view)
     parts = [part for part in fates.host_parts(hosts) if part.members & situation.names]
     if not parts:
-        raise NotAsked(
-            f"{some(sorted(situation.names))}: the inventory names no rack, drawer or feed with others on it"
-        )
+        raise NotAsked("no rack, drawer or feed is shared, by the inventory")
     verdicts, seen = [], {}
     for part in parts:
         bad = {name: hosts[name].problems & KINDS for name in sorted(part.members - situation.names)}
@@ -59,7 +54,7 @@ def _verdict(
     who = some([f"{name} ({', '.join(kinds)})" for name, kinds in troubled.items()], 3)
     said = f"on {part.name}, in trouble are {who}"
     try:
-        exposed = _exposed(situation, part)
+        exposed = locality.exposed(situation, _brokers(situation, part))
     except NotAsked:
         return warning(said)
     except CannotTell as error:
@@ -69,17 +64,6 @@ def _verdict(
     return critical(f"{said}; if all of it fails, {wording.listed(exposed, limits)} are left with too few copies")
 
 
-def _exposed(situation: Situation, part: fates.Part) -> list[Partition]:
-    """The partitions of the brokers that leave which would have too few replicas in sync without that part too."""
-    gone = set(situation.leaving_ids)
-    for host in situation.view.cluster.hosts:
-        if host.name in part.members:
-            gone |= set(situation.ids_of(host))
-    rows = [row for row in situation.partitions if situation.leaving_ids & set(row.replicas)]
-    return [row for row in rows if len(row.replicas) > 1 and _too_few(row, gone)]
-
-
-def _too_few(row: Partition, gone: set[int]) -> bool:
-    left = len(set(row.isr) - gone)
-    needed = row.min_isr if row.min_isr is not None and len(row.replicas) > row.min_isr else 1
-    return left < needed
+def _brokers(situation: Situation, part: fates.Part) -> set[int]:
+    hosts = [host for host in situation.view.cluster.hosts if host.name in part.members - situation.names]
+    return {broker for host in hosts for broker in situation.ids_of(host)}

@@ -5,6 +5,8 @@ if the disk does not come back, its data are gone.
 
 Failed: a partition with one replica, on a broker that leaves. Accept it where nobody needs the topic meanwhile.
 
+Warned: the broker is decommissioned: its replicas are moved before it is stopped.
+
 Cannot tell: Kafka did not tell its partitions.
 """
 
@@ -13,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent.status import count_of, critical
+from agent.status import count_of, critical, warning
 from smoketests.gate import wording
 from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.situation import Situation
 
@@ -29,6 +32,10 @@ FINAL = ""
 def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     rows = wording.held(situation)
     single = [row for row in rows if len(row.replicas) == 1]
-    said = f"{wording.listed(single, limits)} without another replica: neither read nor written meanwhile"
+    said = f"{wording.listed(single, limits)} without another replica"
     healthy = f"{count_of(len(rows), 'partition')} there, all with another replica"
-    return ruled([critical(said)] if single else [], healthy, single=wording.rows(single))
+    if single and situation.purpose == DECOMMISSION:
+        return ruled([warning(f"{said}: {wording.DRAINED}")], healthy, single=wording.rows(single))
+    findings = wording.by_topic(situation, single, "one replica")
+    verdicts = [critical(f"{said}: neither read nor written meanwhile")] if single else []
+    return ruled(verdicts, healthy, findings, single=wording.rows(single))

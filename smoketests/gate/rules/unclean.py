@@ -14,7 +14,7 @@ from typing import Any
 
 from agent.status import critical, unknown
 from smoketests.gate import wording
-from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.decision import CANNOT_TELL, RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.situation import Situation
 
@@ -37,6 +37,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
         verdicts.append(
             unknown(f"unclean elections of {wording.listed(untold, limits)} are not told, no replica is left")
         )
-    return ruled(
-        verdicts, "no partition's last replica in sync leaves while others are behind", last=wording.rows(last)
-    )
+    findings = wording.by_topic(situation, losing, "led by a replica that lacks messages")
+    findings += wording.by_topic(situation, untold, "unclean elections are not told", CANNOT_TELL)
+    healthy = "no partition's last replica in sync leaves while others are behind"
+    return ruled(verdicts, healthy, findings, last=wording.rows(last))

@@ -6,6 +6,7 @@ import json
 import pathlib
 import sys
 from dataclasses import replace
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -15,7 +16,7 @@ from smoketests.gate import decision as of
 from smoketests.gate import lock, records, rules
 from smoketests.gate.decision import Decision
 from smoketests.show import gate as show
-from tests.smoketests.gate.situations import decided, kafka, partition, situation, trouble
+from tests.smoketests.gate.situations import decided, kafka, partition, rule, situation, trouble
 
 INVENTORY = """
 clusters:
@@ -26,13 +27,11 @@ clusters:
     hosts: {zk-a01: {roles: [zookeeper]}}
 """
 HOSTILE = decided(situation(problems={"kafka": "\x1b[2J\x07 evil & <b>\n"}, kafka_says=None))
-MIXED = decided(
-    situation(
-        found={"kafka-a02": [trouble("smart")], "kafka-a03": [trouble("nic_link", "unknown")]},
-        kafka_says=kafka(partition(), partition("tmp", 0, (1,)), throttled=("topic x",)),
-        accept={"single_copies": "a test topic"},
-    )
-)
+GIVEN: dict[str, Any] = {
+    "found": {"kafka-a02": [trouble("smart")], "kafka-a03": [trouble("nic_link", "unknown")]},
+    "kafka_says": kafka(partition(), partition("tmp", 0, (1,)), throttled=("topic x",)),
+}
+MIXED = decided(situation(**GIVEN, accept={rule(situation(**GIVEN), "single_copies").token: "a test topic"}))
 
 
 @pytest.fixture
@@ -95,7 +94,8 @@ def test_the_table_fits_eighty_columns_is_safe_and_ends_with_the_answer(
 
     assert max(map(len, lines)) <= 80
     assert all(line.isprintable() for line in lines)
-    assert lines[0].startswith("Before reboot on ")
+    assert lines[0].startswith(f"{decision.answer} for reboot of ")
+    assert "Before reboot on " in lines[1] + lines[2]
     ending = " ".join(lines[lines.index("") :][-2:]) if len(lines[-1]) < 20 else lines[-1]
     assert f"{decision.answer}: of " in show.table(decision) and ending.endswith(f"exit {decision.exit_code}")
     for name in rules.names():
@@ -104,7 +104,9 @@ def test_the_table_fits_eighty_columns_is_safe_and_ends_with_the_answer(
 
 def test_the_worst_comes_first_and_an_override_names_its_reason() -> None:
     shown = show.table(MIXED)
-    order = [shown.index(status) for status in ("FAILED ", "CANNOT TELL", "WARNED", "ACCEPTED", "PASSED", "NOT ASKED")]
+    order = [
+        shown.index(f"\n{status}") for status in ("FAILED ", "CANNOT TELL", "WARNED", "ACCEPTED", "PASSED", "NOT ASKED")
+    ]
 
     assert order == sorted(order)
     assert "(accepted because: a test topic)" in " ".join(shown.split())
@@ -141,10 +143,10 @@ def test_junit_has_a_case_for_each_rule_and_hides_nothing(decision: Decision) ->
     assert sorted(cases) == rules.names()
     assert int(suite.attrib["failures"]) == len(decision.with_status(of.FAILED))
     assert int(suite.attrib["errors"]) == len(decision.with_status(of.CANNOT_TELL))
-    for rule in decision.rules:
-        kinds = {child.tag for child in cases[rule.name]}
+    for one in decision.rules:
+        kinds = {child.tag for child in cases[one.name]}
         wanted = {of.FAILED: {"failure"}, of.CANNOT_TELL: {"error"}, of.NOT_ASKED: {"skipped"}}
-        assert kinds == wanted.get(rule.status, {"system-out"})
+        assert kinds == wanted.get(one.status, {"system-out"})
 
 
 def test_what_is_never_asked_is_never_go() -> None:

@@ -16,7 +16,7 @@ from smoketests.gate.decision import ACCEPTED, CANNOT_TELL, FAILED, GO, NO_GO, P
 from smoketests.gate.maintenance import Maintenance
 from smoketests.show import gate as show
 from tests.smoketests.cluster.views import said
-from tests.smoketests.gate.situations import NOW, TB, decided, kafka, mount, partition, situation, smart, trouble
+from tests.smoketests.gate.situations import NOW, TB, decided, kafka, mount, partition, rule, situation, smart, trouble
 
 SINGLE = kafka(partition(), partition("tmp", 0, (1,), min_isr=1))
 DISK = {"kafka-a01": [smart("OLD1", "critical"), smart("D2", path="/dev/sdc"), mount("/kafka/d1", "OLD1", "critical")]}
@@ -94,7 +94,8 @@ def test_a_decision_that_cannot_be_kept_is_no_go(tmp_path: pathlib.Path) -> None
 
 
 def test_an_override_is_kept_with_its_rule_what_it_said_and_why(tmp_path: pathlib.Path) -> None:
-    seen = situation(kafka_says=SINGLE, accept={"single_copies": "tmp is a test topic, ticket 4711"})
+    token = rule(situation(kafka_says=SINGLE), "single_copies").token
+    seen = situation(kafka_says=SINGLE, accept={token: "tmp is a test topic, ticket 4711"})
     decision = records.kept(replace(decided(seen), run_id="r1", who="ann@bastion"), str(tmp_path))
 
     (path,) = (tmp_path / "gate").rglob("*.json")
@@ -103,13 +104,14 @@ def test_an_override_is_kept_with_its_rule_what_it_said_and_why(tmp_path: pathli
     assert decision.answer == GO
     assert (row["status"], row["because"]) == (ACCEPTED, "tmp is a test topic, ticket 4711")
     assert row["reason"].startswith("failed: ") and "tmp-0" in row["reason"]
-    assert kept["maintenance"]["accept"] == {"single_copies": "tmp is a test topic, ticket 4711"}
+    assert kept["maintenance"]["accept"] == {token: "tmp is a test topic, ticket 4711"}
     assert kept["who"] == "ann@bastion"
 
 
 def test_an_override_accepts_its_own_rule_only(tmp_path: pathlib.Path) -> None:
     found = {"kafka-a02": [trouble("smart")]}
-    decision = decided(situation(kafka_says=SINGLE, found=found, accept={"single_copies": "known"}))
+    token = rule(situation(kafka_says=SINGLE), "single_copies").token
+    decision = decided(situation(kafka_says=SINGLE, found=found, accept={token: "known"}))
 
     assert decision.answer == NO_GO
     assert [rule.name for rule in decision.with_status(FAILED)] == ["disks"]
@@ -136,6 +138,7 @@ def test_an_override_of_a_rule_that_passed_changes_nothing() -> None:
         ({"other_maintenance": "he went home"}, "cannot be accepted: release it"),
         ({"disk": "I know better"}, "cannot be accepted: a wrong serial number"),
         ({"offline": "  "}, "say why offline is accepted"),
+        ({"disks#all": "x"}, "names no finding: the answer shows each with its id, such as disks#1a2b3c"),
     ],
 )
 def test_what_cannot_be_accepted_is_refused_in_words(accept: dict[str, str], why: str) -> None:

@@ -64,7 +64,6 @@ BEHIND_CARD = array(
     mirrors=[["252:0", "252:1"]], asked_as=[["252:0", "megaraid,10"], ["252:1", "megaraid,11"]],
 )  # fmt: skip
 CARD_DISKS = (smart("AAA1", path="/dev/bus/0 megaraid,10"), smart("BBB2", "critical", "/dev/bus/0 megaraid,11"))
-KNOWN = {"availability": "known", "under_replicated": "known"}
 R1 = [broker(1, rack="r1"), broker(2, rack="r1"), broker(3, rack="r2")]
 
 
@@ -137,16 +136,18 @@ PARTITIONS = [
     untold("a broker went from the metadata between two questions, its place in the ISR is not lost yet", "log_dirs",
            kafka_says=kafka(brokers=(1, 3), log_dirs=(log_dir(1), log_dir(3)))),
     untold("a broker went from the metadata after ZooKeeper was asked", "log_dirs",
-           kafka_says=kafka(partition(replicas=(1, 3), min_isr=1), brokers=(1, 3), log_dirs=(log_dir(1), log_dir(3)))),
+           kafka_says=kafka(partition(replicas=(1, 2), min_isr=1), brokers=(1, 3), log_dirs=(log_dir(1), log_dir(3)))),
     go("the broker that leaves hangs", "log_dirs",
        kafka_says=kafka(log_dirs=(log_dir(2), log_dir(3)), untold=("log dirs of broker 1: no answer",))),
     untold("no broker tells its log dirs", "log_dirs", kafka_says=kafka(log_dirs=None)),
     no_go("two replicas, two needed", "no_spare_copy", kafka_says=kafka(partition(replicas=(1, 2)))),
     no_go("two replicas, two needed, and only ours is in sync", "availability",
           kafka_says=kafka(partition(replicas=(1, 2), isr=(1,)))),
-    no_go("a partition of another broker has no leader", "offline",
+    go("a partition of another broker has no leader", "offline", WARNED,
           kafka_says=kafka(*ORDERS, partition("x", 0, (2,), leader=-1, isr=()))),
-    no_go("a partition elsewhere is under-replicated", "under_replicated",
+    no_go("a partition here has no leader", "offline",
+          kafka_says=kafka(*ORDERS, partition("x", 0, (2, 1), leader=-1, isr=(), min_isr=1))),
+    go("a partition elsewhere is under-replicated", "under_replicated", WARNED,
           kafka_says=kafka(*ORDERS, partition("x", 0, (2, 3), isr=(2,), min_isr=1))),
     go("a replica that a reassignment adds is not missing, but", "under_replicated",
        kafka_says=kafka(partition(leader=2, replicas=(2, 3, 1), isr=(2, 3)))),
@@ -168,8 +169,6 @@ PARTITIONS = [
            kafka_says=kafka(untold=("reassignments cannot be read: no answer in 22 s",))),
     untold("this Kafka is too old to tell its reassignments", "reassignments", kafka_says=kafka(tells_moves=False)),
     untold("throttles could not be read", "throttles", kafka_says=kafka(throttled=None)),
-    untold("the last in sync leaves and unclean elections are not told", "unclean",
-           kafka_says=kafka(partition(isr=(1,), min_isr=1, unclean=None)), accept=KNOWN),
     untold("Kafka is out of reach", "availability", kafka_says=None, problems={"kafka": "nothing listens there"}),
     untold("the inventory gives the broker no id and no address fits", "availability",
            hosts=[broker(1, broker_id=None, address="10.9.9.9")], kafka_says=kafka(brokers=(2, 3)),
@@ -262,6 +261,9 @@ MACHINES = [
     untold("a card's load is not known", "nic_room", found={A02: [card(rx_bytes_per_s=None, tx_bytes_per_s=None)]}),
     go("a bond counts, its members do not", "nic_room",
        found={A02: [card("bond0"), card(is_member=True, rx_bytes_per_s=None)]}),
+    go("somebody else got GO for another broker minutes ago", "earlier_answers", WARNED,
+       fields={"recent": [{"answer": "GO", "at": "2026-11-20T03:02:00Z", "who": "ann@bastion (pid 7)",
+                           "maintenance": {"hosts": [A02], "purpose": "reboot", "cluster": "prod-a"}}]}),
     go("somebody else's maintenance in another cluster", "other_maintenance", locks=[lock(cluster="prod-b")]),
     no_go("somebody has another broker of the cluster", "other_maintenance", locks=[lock(A02)]),
     no_go("somebody has this very broker", "other_maintenance", locks=[lock(A01)]),

@@ -53,14 +53,14 @@ def test_go_needs_twelve_in_a_row(clock: Clock) -> None:
 
     assert decision.answer == GO and clock.now == 160
     assert [answer for _at, answer in decision.readings] == [NO_GO, *[GO] * 3, NO_GO, *[GO] * 12]
-    assert len(said) == 5 and "under_replicated failed" in said[0] and "12 of 12: GO" in said[-1]
+    assert len(said) == 5 and "availability failed" in said[0] and "12 of 12: GO" in said[-1]
 
 
 def test_when_the_time_is_over_the_last_answer_stands(clock: Clock) -> None:
     decision = waiting.until_steady(looks([BAD] * 20), Patience(1), lambda _words: None)
 
     assert decision.answer == NO_GO and len(decision.readings) == 7
-    assert "under_replicated" in decision.missing
+    assert "availability" in decision.missing
 
 
 def test_a_go_that_did_not_stand_long_enough_is_none(clock: Clock) -> None:
@@ -73,7 +73,7 @@ def test_a_go_that_did_not_stand_long_enough_is_none(clock: Clock) -> None:
 def test_ctrl_c_tells_what_was_missing(clock: Clock) -> None:
     decision = waiting.until_steady(looks([WELL, BAD, KeyboardInterrupt]), Patience(10), lambda _words: None)
 
-    assert decision.answer == NO_GO and "under_replicated" in decision.missing
+    assert decision.answer == NO_GO and "availability" in decision.missing
     assert decision.unsteady == "stopped by Ctrl-C"
     steady = waiting.until_steady(looks([WELL, WELL, KeyboardInterrupt]), Patience(10), lambda _words: None)
     assert steady.missing == "stopped by Ctrl-C, only 2 of 12 times GO in a row"

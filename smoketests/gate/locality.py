@@ -1,0 +1,130 @@
+"""What the hosts that leave have in common with a machine that is in trouble: partitions, a quorum, what moves to it.
+
+Trouble counts where something would fail if that machine went too. A dead disk on a broker that shares no partition
+with the hosts that leave is no reason to wait: it is told, with why it does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from inventory.model import Host
+from smoketests.cluster.view import CannotTell, ClusterView, NotAsked, some
+from smoketests.gate import ensembles
+from smoketests.gate.maintenance import DECOMMISSION
+from smoketests.gate.situation import KRAFT_ROLE, Situation
+
+if TYPE_CHECKING:
+    from smoketests.readers.kafka import Partition
+
+APART = "it shares no partition and no quorum with"
+SPARE = "without it too, every partition of these hosts keeps enough replicas in sync"
+
+
+class Weighed(NamedTuple):
+    """counts: names of hosts that something here depends on. apart: host -> why its trouble does not count."""
+
+    counts: frozenset[str]
+    apart: dict[str, str]
+
+    def why(self, names: Iterable[str]) -> str:
+        """One clause for all of these hosts: what most of them have in common with the hosts that leave."""
+        whys = {self.apart[name] for name in names if name in self.apart}
+        return "; ".join(sorted(whys))
+
+
+def weigh(situation: Situation, names: Iterable[str]) -> Weighed:
+    """Which of these hosts count. Where Kafka does not tell its partitions, all of them do."""
+    asked = {host.name: host for host in situation.view.cluster.hosts if host.name in set(names)}
+    counts = {name for name in asked if name in situation.names}
+    counts |= _of_quorums(situation, list(asked.values()))
+    try:
+        brokers = {name: set(situation.ids_of(host)) for name, host in asked.items()}
+        needed = of_brokers(situation, set().union(*brokers.values()) if brokers else set())
+        near = neighbours(situation)
+    except NotAsked:
+        brokers, needed, near = {name: set() for name in asked}, frozenset(), frozenset()
+    except CannotTell:
+        return Weighed(frozenset(asked), {})
+    counts |= {name for name, numbers in brokers.items() if numbers & needed}
+    far = f"{APART} {some(sorted(situation.names), 3)}"
+    apart = {name: SPARE if brokers[name] & near else far for name in asked if name not in counts}
+    return Weighed(frozenset(counts), apart)
+
+
+def ids(situation: Situation) -> frozenset[int]:
+    """The brokers on the hosts in question."""
+    return situation.leaving_ids
+
+
+def of_brokers(situation: Situation, brokers: Collection[int]) -> frozenset[int]:
+    """Which of these count: a partition here would have too few replicas without all of them, or they receive some."""
+    if situation.purpose == DECOMMISSION and not situation.after:
+        return frozenset(brokers)
+    in_need = {broker for row in exposed(situation, brokers) for broker in row.replicas}
+    return frozenset(brokers) & in_need
+
+
+def exposed(situation: Situation, brokers: Collection[int]) -> list[Partition]:
+    """Partitions of the hosts that leave which would have too few replicas in sync without these brokers too.
+
+    Afterwards the hosts are back, and only the others would be gone.
+    """
+    ours = ids(situation)
+    gone = set(brokers) if situation.is_back else set(brokers) | ours
+    rows = [row for row in situation.partitions if ours & set(row.replicas)]
+    return [row for row in rows if len(row.replicas) > 1 and set(brokers) & set(row.replicas) and too_few(row, gone)]
+
+
+def too_few(row: Partition, gone: Collection[int]) -> bool:
+    """Whether fewer replicas in sync are left than it needs; where min.insync.replicas is not told, all but one."""
+    left = len(set(row.isr) - set(gone))
+    if row.min_isr is None:
+        return left < len(row.replicas) - 1
+    return left < (row.min_isr if len(row.replicas) > row.min_isr else 1)
+
+
+def neighbours(situation: Situation) -> frozenset[int]:
+    """Brokers that share a partition with the hosts that leave, and take over what these led; not themselves."""
+    ours = ids(situation)
+    rows = [row.replicas for row in situation.partitions if ours & set(row.replicas)]
+    return frozenset(broker for replicas in rows for broker in replicas) - ours
+
+
+def _of_quorums(situation: Situation, hosts: Sequence[Host]) -> set[str]:
+    """Those whose ZooKeeper server or controller the quorum could not lose too, where one of its servers leaves."""
+    found: set[str] = set()
+    for view in (situation.view, *situation.served):
+        found |= _of_ensemble(situation, view, hosts)
+    return found | _of_controllers(situation, hosts)
+
+
+def _of_ensemble(situation: Situation, view: ClusterView, hosts: Sequence[Host]) -> set[str]:
+    members = view.zookeeper.members if view.zookeeper else ()
+    on = {member.server: ensembles.holders(member.server, situation.view.cluster.hosts) for member in members}
+    ours = [server for server, holders in on.items() if {host.name for host in holders} & situation.names]
+    if not ours:
+        return set()
+    troubled = {host.name for host in hosts} - situation.names
+    theirs = [server for server, holders in on.items() if {host.name for host in holders} & troubled]
+    gone = {*theirs, *(() if situation.is_back else ours)}
+    if len(members) - len(gone) >= ensembles.majority(members):
+        return set()
+    return {host.name for server in theirs for host in on[server]} & troubled
+
+
+def _of_controllers(situation: Situation, hosts: Sequence[Host]) -> set[str]:
+    quorum = situation.view.kafka.quorum if situation.view.kafka else None
+    if quorum is None:
+        return set()
+    ours = [host for host in situation.leaving if _has_controller(situation, host)]
+    theirs = [host for host in hosts if _has_controller(situation, host) and host.name not in situation.names]
+    gone = len(theirs) + (0 if situation.is_back else len(ours))
+    if not ours or len(quorum.voters) - gone >= len(quorum.voters) // 2 + 1:
+        return set()
+    return {host.name for host in theirs}
+
+
+def _has_controller(situation: Situation, host: Host) -> bool:
+    return KRAFT_ROLE in host.roles or situation.identities.runs(host, KRAFT_ROLE)
