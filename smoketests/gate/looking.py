@@ -15,7 +15,7 @@ from agent.report import Report
 from agent.status import unknown
 from smoketests import asking, readers
 from smoketests.cluster.view import some
-from smoketests.gate import accepting, lock, records, rules
+from smoketests.gate import accepting, lock, records, rules, runs
 from smoketests.gate.decision import Decision
 from smoketests.gate.ensembles import holders
 from smoketests.gate.identities import servers_seen
@@ -102,7 +102,7 @@ def _situation(
         now, os.path.abspath(store),
         frozenset(other.name for other in inventory.clusters if _serves(other.hosts, cluster)),
         accepting.standing(store, cluster.name, now), records.recent(store, cluster.name, at),
-        lock.owner(),
+        lock.owner(), _runs(store, cluster.name, unread),
     )  # fmt: skip
 
 
@@ -151,6 +151,14 @@ def _locks(store: str, unread: dict[str, str]) -> list[lock.Lock] | None:
         return lock.held(store)
     except lock.CannotLock as error:
         unread["locks"] = str(error)
+        return None
+
+
+def _runs(store: str, cluster: str, unread: dict[str, str]) -> list[runs.Run] | None:
+    try:
+        return runs.unfinished(store, cluster)
+    except runs.CannotRead as error:
+        unread["runs"] = str(error)
         return None
 
 

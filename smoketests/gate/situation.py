@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from inventory.model import Cluster, Host
     from smoketests.gate.accepting import Acceptance
     from smoketests.gate.lock import Lock
+    from smoketests.gate.runs import Run
     from smoketests.readers.kafka import KafkaFacts, Partition
 
 __all__ = ["BROKER_ROLE", "KRAFT_ROLE", "RAID10", "ZOOKEEPER_ROLE", "Situation", "may_have_brokers"]
@@ -35,7 +36,8 @@ class Situation:
     in front of the maintenance, empty if none is known. now: seconds since the epoch, by the clock of the locks.
     store: where the locks are. serving: names of clusters on whose hosts this cluster's ZooKeeper runs.
     accepted: what somebody accepted of this cluster until a later day. recent: records of the last hour's answers
-    about it, newest first. who: the asker, as lock.owner names him.
+    about it, newest first. who: the asker, as lock.owner names him. runs: playbooks' runs of this cluster that changed
+    something and did not take it back; None if their journals could not be read (`unread`: "runs").
     """
 
     maintenance: Maintenance
@@ -51,6 +53,7 @@ class Situation:
     accepted: Sequence[Acceptance] = ()
     recent: Sequence[Mapping[str, Any]] = ()
     who: str = ""
+    runs: Sequence[Run] | None = ()
 
     @property
     def purpose(self) -> str:

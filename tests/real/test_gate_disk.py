@@ -71,7 +71,7 @@ def _nobody_else_may_go(site: GateSite) -> None:
     itself = site.gate("kafka-a02", *BEFORE, purpose="replace-disk")
 
     assert other.answer == "NO-GO", other
-    assert {"log_dirs", "under_replicated", "disks"} <= set(other.of("failed"))
+    assert {"availability", "log_dirs", "disks"} <= set(other.of("failed"))
     assert "broker 2 (kafka-a02) (KAFKA_STORAGE_ERROR)" in other.of("failed")["log_dirs"]
     assert itself.answer == "GO", itself
 

@@ -15,6 +15,7 @@ from smoketests.cluster.view import ClusterView
 from smoketests.gate import rules
 from smoketests.gate.decision import CANNOT_TELL, FAILED, GO, NO_GO, PASSED, UNTOLD, WARNED
 from smoketests.gate.ensembles import holders
+from smoketests.gate.runs import Change, Run
 from smoketests.readers.kafka import Quorum, Voter
 from smoketests.readers.zookeeper import NO_ANSWER, REFUSED, Member
 from tests.smoketests.cluster.views import said
@@ -355,7 +356,39 @@ AFTER = [
     no_go("a broker left for good, and a replica is still on it", "drained", purpose="decommission", after=True),
 ]  # fmt: skip
 
-CASES = [*PARTITIONS, *QUORUMS, *MACHINES, *DISKS, *AFTER]
+ABANDONED = Run(
+    "20261120-021200-1a2b", "rolling-restart", A01, "prod-a", "stopped", "ann", "2026-11-20T02:13Z", "4", ("reboot",),
+    (Change("replica order", "orders-0", [1, 2, 3], [2, 3, 1], "2026-11-20T02:12:30Z"),
+     Change("throttle", "broker 2 leader.replication.throttled.rate", None, "1000000", "2026-11-20T02:12:30Z")),
+)  # fmt: skip
+REORDERED = kafka(ORDERS[0]._replace(replicas=(2, 3, 1), leader=2), *ORDERS[1:])
+
+
+def left_behind(run: Run = ABANDONED, **given: Any) -> dict[str, Any]:
+    return {"after": True, "kafka_says": REORDERED, "fields": {"runs": [run]}, **given}
+
+
+PLAYBOOKS = [
+    no_go("an abandoned run left the order of replicas rewritten, and no leader is missed", "playbook_changes",
+          **left_behind()),
+    go("an abandoned run's order of replicas was put back by hand", "playbook_changes",
+       **left_behind(kafka_says=kafka())),
+    go("the run is under way", "playbook_changes", **left_behind(replace(ABANDONED, state="running"))),
+    no_go("an abandoned run left a throttle", "playbook_changes",
+          **left_behind(kafka_says=kafka(throttled=("broker 2", "topic orders")))),
+    go("another host's run left the order rewritten", "playbook_changes", WARNED,
+       **left_behind(replace(ABANDONED, host=A02))),
+    go("before the next maintenance an abandoned run's order is told", "playbook_changes", WARNED,
+       **left_behind(after=False)),
+    untold("an abandoned run disabled the unit", "playbook_changes",
+           **left_behind(replace(ABANDONED, changes=(Change("unit disabled", "kafka.service", None, None, ""),)))),
+    no_go("an abandoned run stopped the unit and nothing runs", "playbook_changes",
+          **left_behind(replace(ABANDONED, changes=(Change("unit stopped", "kafka.service", None, None, ""),)))),
+    untold("the journals cannot be read", "playbook_changes",
+           **left_behind(fields={"runs": None}, unread={"runs": "results/playbooks: Permission denied"})),
+]  # fmt: skip
+
+CASES = [*PLAYBOOKS, *PARTITIONS, *QUORUMS, *MACHINES, *DISKS, *AFTER]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.sentence for case in CASES])
