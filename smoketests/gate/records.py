@@ -197,11 +197,12 @@ def _read(path: str) -> Mapping[str, Any]:
 
 @functools.lru_cache(maxsize=MOST_READ)
 def _told(path: str) -> Mapping[str, Any]:
-    """What `before` wants of a record; nothing of one behind a maintenance. A record never changes once it is there."""
+    """What `before` and `recent` want of a record; of one behind a maintenance no state. A record never changes."""
     with open(path, encoding="utf-8") as file:
         said = json.loads(file.read(LARGEST))
     if not isinstance(said, dict) or said.get("schema") != SCHEMA:
         return {}
     asked = said.get("maintenance")
     behind = isinstance(asked, dict) and asked.get("after")
-    return {} if behind else {name: said.get(name) for name in ("at", "answer", "maintenance", "state")}
+    wanted = ("at", "who", "answer", "maintenance", *(() if behind else ("state",)))
+    return {name: said.get(name) for name in wanted}
