@@ -7,14 +7,17 @@ With no controller installed it serves as a source for NRPE (--format nagios), C
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
+import select
 import signal
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Iterator, List, NoReturn, Optional
 
-from agent import __version__, engine, guess, report
+from agent import __version__, engine, guess, prober, report, supervisor
 from agent.expected import BadExpectation, Expected, from_json, split_password
 from agent.host import CannotTell, Host, Stuck, together
 from agent.live import LiveHost
@@ -26,51 +29,112 @@ if TYPE_CHECKING:
 
 FORMATS = ("jsonl", "nagios", "checkmk", "prometheus")
 USAGE_ERROR = EXIT_CODES[UNKNOWN]
-GRACE_S = 5.0
+GRACE_S = 4.0
 GUESS_DEADLINE_S = 10.0
+# 64 threads with the usual 8 MB each do not fit into a small address space; ours go some 30 calls deep.
+THREAD_STACK_BYTES = 1 << 20
+WATCHED = ("agent", "run")
 
 
 def main(argv: Optional[List[str]] = None) -> int:
     arguments = _parser().parse_args(argv)
-    unknown_names = sorted(set(arguments.checks) - set(engine.names()))
-    if unknown_names:
-        print(f"no check named {unknown_names[0]!r}; there are: {', '.join(engine.names())}", file=sys.stderr)
+    problem = _misused(arguments)
+    if problem:
+        supervisor.say(problem)
         return USAGE_ERROR
     try:
         expected = _expected(arguments)
-    except (BadExpectation, OSError) as error:
-        print(f"--expected: {error}", file=sys.stderr)
+    except (BadExpectation, OSError, UnicodeDecodeError) as error:
+        supervisor.say(f"--expected: {error}")
         return USAGE_ERROR
-    if arguments.record and os.path.exists(arguments.record) and os.listdir(arguments.record):
-        print(f"--record: {arguments.record} is not empty", file=sys.stderr)
-        return USAGE_ERROR
-    machine = LiveHost(expected)
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda got, _frame: _interrupted(machine, got))
-    _watch(machine, arguments.deadline)
-    try:
-        return _run(machine, arguments)
-    finally:  # also when nobody reads us any more
-        machine.close()
+        signal.signal(number, _told_to_end)
+    threading.stack_size(THREAD_STACK_BYTES)
+    output = _Output(arguments)
+    statuses: List[str] = []
+    ended = supervisor.run(
+        lambda: _lines(arguments, expected, statuses),
+        lambda: EXIT_CODES[worst(statuses)],
+        arguments.deadline + GRACE_S,
+        output.hear,
+    )
+    code = _unfinished(arguments, expected, output, ended.why) if ended.code is None else ended.code
+    output.finish()
+    if output.problem:
+        supervisor.say(output.problem)
+    return USAGE_ERROR if output.problem else code
 
 
-def _interrupted(machine: LiveHost, number: int) -> None:
-    """Told to end: nothing that we started is left running."""
-    machine.close()
-    _end(128 + number)
+def _misused(arguments: argparse.Namespace) -> str:
+    unknown_names = sorted(set(arguments.checks) - set(engine.names()))
+    if unknown_names:
+        return f"no check named {unknown_names[0]!r}; there are: {', '.join(engine.names())}"
+    if arguments.record and os.path.exists(arguments.record) and os.listdir(arguments.record):
+        return f"--record: {arguments.record} is not empty"
+    return ""
 
 
-def _watch(machine: LiveHost, deadline_s: float) -> None:
-    """End the program a little after its deadline, whatever it hangs on."""
-    timer = threading.Timer(deadline_s + GRACE_S, _give_up, (machine,))
-    timer.daemon = True
-    timer.start()
+def _told_to_end(number: int, _frame: object) -> None:
+    raise supervisor.ToldToEnd(number)
 
 
-def _give_up(machine: LiveHost) -> None:
-    machine.close()
-    print(f"the agent itself hangs: no end {GRACE_S:.0f} s after its deadline", file=sys.stderr)
-    _end(EXIT_CODES[UNKNOWN])
+class _Output:
+    """Where the report goes: line by line to standard output, or all at once, in the format asked for."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.lines: List[str] = []
+        self.problem = ""
+        self._format = arguments.format
+        self._path = arguments.output
+        self._streams = arguments.format == "jsonl" and not arguments.output
+
+    def hear(self, line: str) -> None:
+        self.lines.append(line)
+        if self._streams:
+            self._print(line)
+
+    def finish(self) -> None:
+        """What was not streamed: to standard output, or to a file that no reader sees half of."""
+        if self._streams:
+            return
+        text = "\n".join(self.lines)
+        if self._format != "jsonl":
+            text = importlib.import_module(f"agent.formats.{self._format}").render([report.read(self.lines)])
+        if self._path:
+            why = supervisor.in_time(lambda: prober.touch_replace(os.path.abspath(self._path), text + "\n", 0o644))
+            self.problem = f"--output {self._path}: {why}" if why else ""
+        else:
+            self._print(text)
+
+    def _print(self, text: str) -> None:
+        """A full disk or a closed standard output is no reason not to end the run well; a reader that left is."""
+        data = b"" if self.problem else text.encode() + b"\n"
+        while data:
+            try:
+                data = data[os.write(1, data) :]
+            except BlockingIOError:
+                select.select([], [1], [])
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                self.problem = f"standard output: {error.strerror}: the report, or its rest, is lost"
+                return
+
+
+def _unfinished(arguments: argparse.Namespace, expected: Expected, output: _Output, why: str) -> int:
+    """Complete the report of a run that did not come to its end: what is missing is unknown, and the last line why."""
+    heard = report.read(output.lines)
+    host = Host(expected)
+    host.state = State("", time.time())
+    run = report.about(host, arguments.run_id or os.urandom(16).hex())
+    with contextlib.suppress(KeyError, TypeError):
+        run = report.Run(*(str(heard.header[name]) for name in report.Run._fields))
+    told = {finding["check"] for finding in heard.findings}
+    rows = [(name, engine.NO_ITEM) for name in arguments.checks or engine.names() if name not in told]
+    for row in [*rows, WATCHED]:
+        verdict = unknown(f"the agent did not finish this run: {why}")
+        output.hear(report.line(run, Finding(*row, verdict, {}, 0, time.time())))
+    return EXIT_CODES[worst([UNKNOWN, *(finding["status"] for finding in heard.findings)])]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -131,27 +195,26 @@ def _told(text: str) -> Expected:
     return expected
 
 
-def _run(machine: Host, arguments: argparse.Namespace) -> int:
-    remembering = _load_state(machine, arguments.state)
-    recorder = _recorder(machine) if arguments.record else None
-    host = recorder or machine
-    host.expected = _guessed(host)
-    run = report.about(host, arguments.run_id or os.urandom(16).hex())
-    lines = [report.header(run, host)]
-    stream = arguments.format == "jsonl" and not arguments.output
-    if stream:
-        print(lines[0], flush=True)
-    statuses: List[str] = []
-    for finding in _findings(host, machine, arguments, remembering):
-        statuses.append(finding.status)
-        lines.append(report.line(run, finding))
-        if stream:
-            print(lines[-1], flush=True)
-    if not stream:
-        _write(machine, arguments, lines)
-    if recorder:
-        recorder.write(arguments.record)
-    return EXIT_CODES[worst(statuses)]
+def _lines(arguments: argparse.Namespace, expected: Expected, statuses: List[str]) -> Iterator[str]:
+    """The report, line by line; what each finding came to is noted in `statuses`."""
+    machine = LiveHost(expected)
+    try:
+        remembering = _load_state(machine, arguments.state)
+        recorder = _recorder(machine) if arguments.record else None
+        host = recorder or machine
+        host.expected = _guessed(host)
+        run = report.about(host, arguments.run_id or os.urandom(16).hex())
+        yield report.header(run, host)
+        for finding in engine.run(host, arguments.checks or None, arguments.deadline):
+            statuses.append(finding.status)
+            yield report.line(run, finding)
+        kept = _save_state(machine, arguments.state, remembering)
+        statuses.append(kept.status)
+        yield report.line(run, kept)
+        if recorder:
+            recorder.write(arguments.record)
+    finally:  # also when nobody reads us any more
+        machine.close()
 
 
 def _recorder(machine: Host) -> RecordingHost:
@@ -170,24 +233,6 @@ def _guessed(host: Host) -> Expected:
     if isinstance(guessed, Expected):
         return guessed
     return guess.recall(host, late if isinstance(guessed, Stuck) else f"{type(guessed).__name__}: {guessed}")
-
-
-def _findings(host: Host, machine: Host, arguments: argparse.Namespace, remembering: str) -> Iterator[Finding]:
-    yield from engine.run(host, arguments.checks or None, arguments.deadline)
-    yield _save_state(machine, arguments.state, remembering)
-
-
-def _write(machine: Host, arguments: argparse.Namespace, lines: List[str]) -> None:
-    """All at once, in the format asked for: to standard output, or to a file that no reader sees half of."""
-    text = "\n".join(lines)
-    if arguments.format != "jsonl":
-        text = importlib.import_module(f"agent.formats.{arguments.format}").render([report.read(lines)])
-    if not arguments.output:
-        print(text, flush=True)
-        return
-    touched = machine.touch("replace", os.path.abspath(arguments.output), text + "\n", 0o644)
-    if touched.error:
-        raise SystemExit(f"--output {arguments.output}: {touched.facts.get('error')}")
 
 
 def _load_state(host: Host, path: str) -> str:
@@ -232,19 +277,33 @@ def _save_state(host: Host, path: str, problem: str) -> Finding:
 
 def _end(code: int) -> NoReturn:
     """End now: threads that hang are left behind, never joined."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream:
+                stream.flush()
+        except (OSError, ValueError) as error:
+            supervisor.say(f"standard output: {error}")
+            code = USAGE_ERROR
     os._exit(code)
 
 
-if __name__ == "__main__":
+def _started() -> NoReturn:
+    """The program: whatever happens, an exit code that says so, one line, and no traceback."""
     try:
+        supervisor.keep_standard_files_open()
         _end(main())
     except BrokenPipeError:
         os._exit(141)
     except KeyboardInterrupt:
         os._exit(130)
+    except supervisor.ToldToEnd as told:
+        os._exit(128 + told.number)
     except SystemExit as leaving:  # argparse leaves with 2, which would read as critical
-        if isinstance(leaving.code, str):
-            print(leaving.code, file=sys.stderr)
         _end(USAGE_ERROR if leaving.code else 0)
+    except Exception as error:  # the watching process itself failed: exit 1 would read as a warning
+        supervisor.say(f"the agent failed: {supervisor.words(error)}")
+        os._exit(USAGE_ERROR)
+
+
+if __name__ == "__main__":
+    _started()

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import signal
 import subprocess
 import threading
 import time
-from typing import Dict, List, Set, Tuple
+from typing import Dict, Iterator, List, Set, Tuple
 
 from agent.host import Answer, CannotTell, Stuck, ToolMissing, explain
 
 OUTPUT_LIMIT = 8 << 20
 START_WAIT_S = 2.0
+# A tool whose output has been quiet for so long may have ended, though a child of its still holds the pipe.
+QUIET_S = 0.25
 
 # The Debian package of each tool; RHEL's name where it differs.
 PACKAGES = {
@@ -63,14 +66,15 @@ class Commands:
             self._running.discard(process)
 
     def _start(self, argv: Tuple[str, ...], environment: Dict[str, str]) -> subprocess.Popen[bytes]:
-        quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
+        pipe = subprocess.PIPE
         with self._starting:
             if self._ended:
                 raise CannotTell(f"{argv[0]} was not started: the agent was told to end")
             try:
-                process = subprocess.Popen(
-                    argv, stdin=quiet, stdout=pipe, stderr=pipe, env=environment, start_new_session=True, cwd="/"
-                )
+                with nothing_to_read() as quiet:
+                    process = subprocess.Popen(
+                        argv, stdin=quiet, stdout=pipe, stderr=pipe, env=environment, start_new_session=True, cwd="/"
+                    )
             except FileNotFoundError:
                 package = PACKAGES.get(argv[0])
                 words = f"{argv[0]} is not installed" + (f" (package {package})" if package else "")
@@ -79,6 +83,17 @@ class Commands:
                 raise explain(error, argv[0]) from error
             self._running.add(process)
             return process
+
+
+@contextlib.contextmanager
+def nothing_to_read() -> Iterator[int]:
+    """A standard input at its end, also on a machine that has lost its /dev/null."""
+    reading, writing = os.pipe()
+    os.close(writing)
+    try:
+        yield reading
+    finally:
+        os.close(reading)
 
 
 def _secret(name: str) -> str:
@@ -104,8 +119,11 @@ def _collect(process: subprocess.Popen[bytes], argv: Tuple[str, ...], until: flo
         for stream in (process.stdout, process.stderr):
             selector.register(stream, selectors.EVENT_READ)
         while selector.get_map():
-            ready = selector.select(max(until - time.monotonic(), 0))
-            if not ready:
+            left = until - time.monotonic()
+            ready = selector.select(max(min(left, QUIET_S), 0))
+            if not ready and process.poll() is not None:
+                break  # it ended, and what it left running in the background holds its output open
+            if not ready and left <= QUIET_S:
                 raise _abandon(process, argv, deadline_s)
             for key, _events in ready:
                 part = os.read(key.fd, 1 << 16)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
 import importlib
 import os
 import queue
-import threading
 import time
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 import agent.checks
-from agent.host import CannotTell, Host, NotApplicable, Stuck
+from agent.host import CannotTell, Host, NotApplicable, Stuck, in_background
 from agent.status import FINE, Finding, Verdict, skipped, unknown
 
 ITEM_DEADLINE_S = 10.0
@@ -126,8 +126,7 @@ class _Run:
         self._under_way[name, item] = task
         self._count += 1
         heapq.heappush(self._deadlines, (deadline, self._count, task))
-        # A daemon thread: nobody waits for one that never ends.
-        threading.Thread(target=self._work, args=(task,), daemon=True, name=f"{name}/{item or 'find'}").start()
+        in_background(functools.partial(self._work, task), f"{name}/{item or 'find'}")
 
     def _work(self, task: Task) -> None:
         try:

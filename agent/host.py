@@ -340,6 +340,19 @@ def shared(ask: Callable[..., Value]) -> Callable[..., Value]:
     return answer
 
 
+def in_background(work: Callable[[], None], name: str) -> threading.Thread:
+    """Start `work` in a daemon thread, for whose end nobody waits.
+
+    Where no more threads can be had (a broker has used up the machine's), it is done here and now.
+    """
+    thread = threading.Thread(target=work, daemon=True, name=name)
+    try:
+        thread.start()
+    except (RuntimeError, MemoryError):  # can't start new thread
+        work()
+    return thread
+
+
 def together(asks: Mapping[str, Callable[[], Any]], patience_s: Mapping[str, float]) -> Dict[str, Any]:
     """The answers, or the exceptions, of several questions asked at once; the slowest sets the time.
 
@@ -353,11 +366,10 @@ def together(asks: Mapping[str, Callable[[], Any]], patience_s: Mapping[str, flo
         except Exception as error:  # handed to the caller as the answer
             answers[name] = error
 
-    threads = [threading.Thread(target=work, args=row, daemon=True, name=row[0]) for row in asks.items()]
     start = time.monotonic()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(max(start + patience_s[thread.name] - time.monotonic(), 0))
-        answers.setdefault(thread.name, Stuck(thread.name, patience_s[thread.name]))
+    threads = {name: in_background(functools.partial(work, name, ask), name) for name, ask in asks.items()}
+    for name, thread in threads.items():
+        if name not in answers:
+            thread.join(max(start + patience_s[name] - time.monotonic(), 0))
+        answers.setdefault(name, Stuck(name, patience_s[name]))
     return dict(answers)

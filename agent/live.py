@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from agent import commands, devices, kernel_clock, prober, process_list, tcp
 from agent.expected import Expected
@@ -47,24 +47,7 @@ class LiveHost(Host):
 
     def __init__(self, expected: Optional[Expected] = None) -> None:
         super().__init__(expected)
-        ours, theirs = socket.socketpair()
-        self._prober = ours
-        root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        program = (
-            "import sys, socket; sys.path.insert(0, sys.argv[2]); from agent import prober; "
-            "prober.serve(socket.socket(fileno=int(sys.argv[1])))"
-        )
-        # Not waited for: it ends when our end of the socket closes, whatever its children hang on.
-        self._prober_process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", program, str(theirs.fileno()), root],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd="/",
-        )
-        theirs.close()
+        self._prober, self._prober_process, self._no_prober = _start_prober()
         self._commands = commands.Commands()
 
     def close(self) -> None:
@@ -109,6 +92,8 @@ class LiveHost(Host):
     def touch(
         self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S, named_by: int = 0
     ) -> Touched:
+        if self._no_prober:
+            raise CannotTell(f"{kind} of {path}: {self._no_prober}")
         ours, theirs = socket.socketpair()
         with ours:
             try:
@@ -117,19 +102,21 @@ class LiveHost(Host):
             except OSError as error:
                 raise CannotTell(f"{kind} of {path}: the prober died ({error.strerror})") from error
             request = {"touch": kind, "arguments": [path, *arguments], "deadline_s": deadline_s, "rights_of": named_by}
-            ours.sendall(json.dumps(request).encode())
-            ours.shutdown(socket.SHUT_WR)
             ours.settimeout(deadline_s)
             pid = 0
             try:
+                ours.sendall(json.dumps(request).encode())
+                ours.shutdown(socket.SHUT_WR)
                 pid = int.from_bytes(ours.recv(prober.PID_BYTES), "little")
                 reply = json.loads(prober.receive(ours))
             except socket.timeout:
                 if not pid:  # says nothing of the path
                     raise CannotTell(f"{kind} of {path}: no process began within {deadline_s:.0f} s") from None
                 raise Stuck(f"{kind} of {path}", deadline_s, commands.whereabouts(pid), pid) from None
-            except ValueError:
+            except (ValueError, OSError):
                 raise CannotTell(f"{kind} of {path}: the probing process died") from None
+        if "cannot" in reply:
+            raise CannotTell(f"{kind} of {path}: {reply['cannot']}")
         return Touched(reply.pop("errno", ""), reply)
 
     def exchange(self, address: str, port: int, words: str, deadline_s: float = 4.0) -> str:
@@ -220,6 +207,29 @@ class LiveHost(Host):
                     raise explain(error, "/dev/kmsg") from error
         finally:
             os.close(handle)
+
+
+def _start_prober() -> Tuple[socket.socket, Optional[subprocess.Popen[bytes]], str]:
+    """Our end of its socket, the process, and why there is none.
+
+    It is not waited for: it ends when our end of the socket closes, whatever its children hang on.
+    """
+    ours, theirs = socket.socketpair()
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    program = (
+        "import sys, socket; sys.path.insert(0, sys.argv[2]); from agent import prober; "
+        "prober.serve(socket.socket(fileno=int(sys.argv[1])))"
+    )
+    argv = [sys.executable, "-I", "-S", "-c", program, str(theirs.fileno()), root]
+    handle = theirs.fileno()
+    with theirs, commands.nothing_to_read() as quiet:
+        try:
+            process = subprocess.Popen(
+                argv, pass_fds=[handle], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, cwd="/"
+            )
+            return ours, process, ""
+        except (OSError, subprocess.SubprocessError) as error:
+            return ours, None, f"no process can be started: {error}"
 
 
 def _read_all(file: io.FileIO, limit: int) -> bytes:

@@ -7,6 +7,7 @@ waits for the child's answer with a deadline and, when none comes, leaves it beh
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -229,11 +230,24 @@ def serve(control: socket.socket) -> None:
         message, handles, _flags, _address = socket.recv_fds(control, 1, 1)
         if not message:
             return
-        if os.fork() == 0:
+        try:
+            child = os.fork()
+        except OSError as error:
+            _decline(handles[0], f"no process could be started ({error.strerror})")
+            continue
+        if child == 0:
             control.close()
             _answer(socket.socket(fileno=handles[0]))
             os._exit(0)
         os.close(handles[0])
+
+
+def _decline(handle: int, why: str) -> None:
+    """Say that the touch was not even tried, which is no news of the file system; small enough never to wait."""
+    with contextlib.suppress(OSError), socket.socket(fileno=handle) as connection:
+        connection.settimeout(1.0)
+        receive(connection)  # who closes with something unread resets the connection
+        connection.sendall((0).to_bytes(PID_BYTES, "little") + json.dumps({"cannot": why}).encode())
 
 
 def _answer(connection: socket.socket) -> None:

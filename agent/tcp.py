@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import socket
-import threading
 import time
 from typing import Dict, List, Sequence
 
-from agent.host import READ_LIMIT, CannotTell, Refused, Stuck
+from agent.host import READ_LIMIT, CannotTell, Refused, Stuck, in_background
 
 NO_ANSWER = "no answer"
 CONNECT_AT_ONCE = 64
@@ -45,14 +45,14 @@ def _connect_all(targets: Sequence[str], deadline_s: float) -> Dict[str, str]:
     """Each in a thread of its own: looking up a name cannot be interrupted, so nobody waits for one that hangs."""
     answers: Dict[str, str] = {}
     until = time.monotonic() + deadline_s + LATE_S
-    threads = [
-        threading.Thread(target=lambda where: answers.update({where: _connect(where, deadline_s)}), args=(target,),
-                         daemon=True) for target in targets
-    ]  # fmt: skip
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(max(until - time.monotonic(), 0))
+
+    def work(target: str) -> None:
+        answers[target] = _connect(target, deadline_s)
+
+    threads = {target: in_background(functools.partial(work, target), target) for target in targets}
+    for target, thread in threads.items():
+        if target not in answers:
+            thread.join(max(until - time.monotonic(), 0))
     return dict(answers)
 
 
