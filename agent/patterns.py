@@ -13,8 +13,6 @@ from typing import Any, Optional, Pattern, Union, cast
 class _Later:
     """Stands for a compiled pattern, and becomes one at the first question."""
 
-    __slots__ = ("_compiled", "_flags", "_text")
-
     def __init__(self, text: str, flags: int) -> None:
         self._text = text
         self._flags = flags
@@ -23,7 +21,9 @@ class _Later:
     def __getattr__(self, name: str) -> Any:
         if self._compiled is None:
             self._compiled = re.compile(self._text, self._flags)
-        return getattr(self._compiled, name)
+        method = getattr(self._compiled, name)
+        setattr(self, name, method)  # found without this detour from now on: some are asked for each line of a log
+        return method
 
 
 def pattern(text: str, flags: Union[int, re.RegexFlag] = 0) -> Pattern[str]:

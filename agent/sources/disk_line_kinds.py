@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from agent.patterns import pattern
-from agent.sources.kernel_log import LineForm
+from agent.sources.kernel_forms import LineForm
 
 MEDIUM = "medium error"
 IO = "I/O error"
@@ -29,5 +29,5 @@ JOURNAL = "journal abort"
 HUNG_TASK = "hung task"
 
 
-def form(kind: str, expression: str, each: bool = True) -> LineForm:
-    return LineForm(kind, pattern(expression, re.ASCII), each)
+def form(kind: str, heads: str, expression: str, each: bool = True) -> LineForm:
+    return LineForm(kind, pattern(expression, re.ASCII), each, heads)

@@ -9,9 +9,11 @@ from agent.host import CannotTell, Host, shared
 from agent.patterns import pattern
 from agent.sources import block_devices, kernel_controller_lines, kernel_disk_lines, kernel_file_system_lines
 from agent.sources.disk_line_kinds import FS_STOPPED, HUNG_TASK, IO, RESET
-from agent.sources.kernel_log import LineForm, Record, Sighting
+from agent.sources.kernel_forms import LineForm, LineTable
+from agent.sources.kernel_log import Record, Sighting
 
 FORMS = (*kernel_disk_lines.FORMS, *kernel_controller_lines.FORMS, *kernel_file_system_lines.FORMS)
+TABLE = LineTable(FORMS)
 
 HUNG_TASKS_ITEM = "blocked tasks"
 BOOT_S = 300.0
@@ -72,13 +74,11 @@ def sightings(new: Sequence[Record], all_records: Sequence[Record], devices: Dev
     """What the new records say happened, to which item; all records tell what came before and after."""
     context = _Context(all_records, devices)
     for record in new:
-        for form in FORMS:
-            match = form.expression.match(record.text)
-            if match:
-                kind = context.kind(form, match, record)
-                for item in context.items(kind, match) if kind else ():
-                    yield Sighting(item, kind, record, form.expression, form.each)
-                break
+        form, match = TABLE.find(record.text)
+        if form and match:
+            kind = context.kind(form, match, record)
+            for item in context.items(kind, match) if kind else ():
+                yield Sighting(item, kind, record, form.expression, form.each)
 
 
 class _Context:
@@ -94,7 +94,7 @@ class _Context:
             self._note(record)
 
     def _note(self, record: Record) -> None:
-        named = ADDRESSED.match(record.text)
+        named = ADDRESSED.match(record.text) if record.text.startswith("sd ") else None
         if named:
             self._names[named.group(1)] = named.group(2)
             if ATTACHED.match(record.text):

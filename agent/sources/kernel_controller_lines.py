@@ -19,7 +19,7 @@ from agent.sources.disk_line_kinds import (
     RESET,
     form,
 )
-from agent.sources.kernel_log import LineForm
+from agent.sources.kernel_forms import LineForm
 
 MPT = r"(?P<device>mpt[23]sas(?:_cm)?\d+): "
 PCI_CARD = r"(?P<device>(?:megaraid_sas|hpsa|smartpqi) [\da-f:.]+): "
@@ -39,19 +39,24 @@ FORMS: Sequence[LineForm] = (
     # smartpqi 0000:5c:00.0: no heartbeat detected - last heartbeat count: 1234
     form(
         CONTROLLER,
+        "hpsa megaraid_sas smartpqi",
         PCI_CARD + r"(?:(?:Found |Encountered )?FW (?:detected to be )?in (?:fault ?state|FAULT state|crit error)"
         r"|(?:OCR failed and )?HBA is killed|[Cc]annot recover from previous reset failures"
         r"|Controller lockup detected|controller (?:is )?offline|no heartbeat detected)",
     ),
     # megaraid_sas 0000:02:00.0: 6779 (560871411s/0x0002/FATAL) - Unrecoverable medium error during recovery on PD 05(e0x20/s5) at 1c2d0a3
-    form(CONTROLLER, PCI_CARD + r"\d+ \([^)]*/0x\w+/(?:FATAL|DEAD)\) - "),
+    form(CONTROLLER, "hpsa megaraid_sas smartpqi", PCI_CARD + r"\d+ \([^)]*/0x\w+/(?:FATAL|DEAD)\) - "),
     # megaraid_sas 0000:02:00.0: 6801 (560871999s/0x0001/CRIT) - VD 00/0 is now DEGRADED
     # megaraid_sas 0000:02:00.0: 6802 (boot + 42s/0x0001/CRIT) - VD 01/1 is now OFFLINE
-    form(DEGRADED, PCI_CARD + r"\d+ \([^)]*/0x\w+/(?:WARN|CRIT)\) - VD .* is now .*(?:DEGRADED|OFFLINE|FAILED)"),
+    form(
+        DEGRADED,
+        "hpsa megaraid_sas smartpqi",
+        PCI_CARD + r"\d+ \([^)]*/0x\w+/(?:WARN|CRIT)\) - VD .* is now .*(?:DEGRADED|OFFLINE|FAILED)",
+    ),
     # megaraid_sas 0000:02:00.0: 7001 (560872001s/0x0002/WARN) - Predictive failure: PD 05(e0x20/s5)
-    form(PREDICTED, PCI_CARD + r"\d+ \([^)]*/0x\w+/\w+\) - Predictive failure: "),
+    form(PREDICTED, "hpsa megaraid_sas smartpqi", PCI_CARD + r"\d+ \([^)]*/0x\w+/\w+\) - Predictive failure: "),
     # megaraid_sas 0000:02:00.0: 7100 (560873001s/0x0008/CRIT) - Battery has failed and cannot support data retention. Please replace the battery
-    form(CONTROLLER_EVENT, PCI_CARD + r"\d+ \([^)]*/0x\w+/CRIT\) - "),
+    form(CONTROLLER_EVENT, "hpsa megaraid_sas smartpqi", PCI_CARD + r"\d+ \([^)]*/0x\w+/CRIT\) - "),
     # mpt3sas_cm0: fault_state(0x5862)!
     # mpt2sas0: fault_state(0x0d04)!
     # mpt3sas_cm1: coredump_state(0x2667)!
@@ -59,6 +64,7 @@ FORMS: Sequence[LineForm] = (
     # mpt3sas_cm0: SAS host is non-operational !!!!
     form(
         CONTROLLER,
+        "mpt",
         MPT + r"(?:fault_state\(|coredump_state\(|diag reset: FAILED|SAS host is non-operational)",
         each=False,
     ),
@@ -69,18 +75,20 @@ FORMS: Sequence[LineForm] = (
     # megaraid_sas 0000:18:00.0: resetting fusion adapter scsi0.
     form(
         RESET,
+        "hpsa megaraid_sas mpt smartpqi",
         r"(?:" + MPT + r"sending diag reset|(?P<card>(?:megaraid_sas|hpsa|smartpqi) [\da-f:.]+): "
         r"(?:resetting (?:fusion adapter )?scsi|reset of scsi [\d:]+: FAILED|scsi [\d:]+: resetting ))",
     ),
     # aacraid: Host adapter reset request. SCSI hang ?
     # aacraid 0000:03:00.0: Host bus reset request. SCSI hang ?
-    form(RESET, r"(?P<card>aacraid)(?: [\da-f:.]+)?: Host (?:adapter|bus) reset request", each=False),
+    form(RESET, "aacraid", r"(?P<card>aacraid)(?: [\da-f:.]+)?: Host (?:adapter|bus) reset request", each=False),
     # 3w-9xxx: scsi0: AEN: ERROR (0x04:0x0009): Drive timeout detected:port=1.
-    form(CONTROLLER_EVENT, r"(?P<card>3w-\w+): scsi\d+: (?:AEN: )?ERROR"),
+    form(CONTROLLER_EVENT, "-", r"(?P<card>3w-\w+): scsi\d+: (?:AEN: )?ERROR"),
     # nvme 0000:04:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, (Receiver ID)
     # megaraid_sas 0000:18:00.0: PCIe Bus Error: severity=Uncorrectable (Non-Fatal), type=Transaction Layer, (Requester ID)
     form(
         CONTROLLER_EVENT,
+        "ahci hpsa megaraid_sas mpt nvme smartpqi",
         r"(?:nvme (?P<nvme>[\da-f:.]+)|(?P<card>(?:megaraid_sas|mpt[23]sas|hpsa|smartpqi|ahci) [\da-f:.]+)): "
         r"(?:AER: )?PCIe Bus Error: severity=Uncorrect",
     ),
@@ -89,30 +97,33 @@ FORMS: Sequence[LineForm] = (
     # md/raid1:md127: Disk failure on sdb2, disabling device.\x0amd/raid1:md127: Operation continuing on 1 devices.
     # md/raid:md5: Disk failure on sdd1, disabling device.
     # md/raid0:md0: Disk failure on nvme1n1 detected, failing array.
-    form(MEMBER_FAILED, r"md/[\w-]+:(?P<array>\w+): Disk failure on (?P<device>\w[\w-]*)\b"),
+    form(MEMBER_FAILED, "md", r"md/[\w-]+:(?P<array>\w+): Disk failure on (?P<device>\w[\w-]*)\b"),
     # md/raid:md5: Too many read errors, failing device sdd1.
     # md/raid10:md0: sdb1: Failing raid device
     form(
         MEMBER_FAILED,
+        "md",
         r"md/[\w-]+:(?P<array>\w+): (?:Too many read errors, failing device (?P<device>[\w-]+)"
         r"|(?P<member>[\w-]+): Failing raid device)",
     ),
     # md/raid:md2: Cannot continue operation (2/4 failed).
-    form(MEMBER_FAILED, r"md/[\w-]+:(?P<array>\w+): Cannot continue operation"),
+    form(MEMBER_FAILED, "md", r"md/[\w-]+:(?P<array>\w+): Cannot continue operation"),
     # md: kicking non-fresh sdb1 from array!
-    form(MEMBER_FAILED, r"md: kicking non-fresh (?P<device>[\w-]+) from array"),
+    form(MEMBER_FAILED, "md", r"md: kicking non-fresh (?P<device>[\w-]+) from array"),
     # md/raid10:md0: active with 3 out of 4 devices
     # md/raid:md127: raid level 6 active with 7 out of 8 devices, algorithm 2
     # md/raid1:md1: active with 1 out of 2 mirrors
-    form(DEGRADED, r"md/[\w-]+:(?P<array>\w+): (?:raid level \d+ )?active with (?P<has>\d+) out of (?P<of>\d+) "),
+    form(DEGRADED, "md", r"md/[\w-]+:(?P<array>\w+): (?:raid level \d+ )?active with (?P<has>\d+) out of (?P<of>\d+) "),
     # md/raid10:md0: sdc1: unrecoverable I/O read error for block 1234
     # md/raid1:md0: dm-4: unrecoverable I/O read error for block 128
     # md/raid10:md0: unrecoverable I/O read error for block 20992
-    form(HARDWARE, r"md/[\w-]+:(?P<array>\w+): (?:(?P<device>[\w-]+): )?unrecoverable I/O read error for block"),
+    form(HARDWARE, "md", r"md/[\w-]+:(?P<array>\w+): (?:(?P<device>[\w-]+): )?unrecoverable I/O read error for block"),
     # md/raid1:md0: read error corrected (8 sectors at 1234 on sdb1)
     # md/raid:md5: read error not correctable (sector 123 on sdd1).
-    form(CORRECTED, r"md/[\w-]+:\w+: read error (?:NOT |not )?correct(?:ed|able)!?!? \(.* on (?P<device>[\w-]+)\)"),
+    form(
+        CORRECTED, "md", r"md/[\w-]+:\w+: read error (?:NOT |not )?correct(?:ed|able)!?!? \(.* on (?P<device>[\w-]+)\)"
+    ),
     # device-mapper: multipath: 253:2: Failing path 8:32.
     # device-mapper: multipath: Failing path 8:48.
-    form(OFFLINE, r"device-mapper: multipath: (?:\d+:\d+: )?Failing path (?P<number>\d+:\d+)"),
+    form(OFFLINE, "device", r"device-mapper: multipath: (?:\d+:\d+: )?Failing path (?P<number>\d+:\d+)"),
 )

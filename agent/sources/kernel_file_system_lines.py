@@ -18,7 +18,7 @@ from agent.sources.disk_line_kinds import (
     READ_ONLY,
     form,
 )
-from agent.sources.kernel_log import LineForm
+from agent.sources.kernel_forms import LineForm
 
 EXT4 = r"EXT[234]-fs "
 XFS = r"XFS \((?P<device>[^)\s]+)\): "
@@ -28,38 +28,40 @@ FORMS: Sequence[LineForm] = (
     # EXT4-fs error (device sdd1): ext4_find_entry:1436: inode #2: comm java: reading directory lblock 0
     # EXT4-fs error (device dm-0) in ext4_reserve_inode_write:5772: Journal has aborted
     # EXT4-fs error (device sdb1): ext4_journal_check_start:61: Detected aborted journal
-    form(FS_ERROR, EXT4 + r"error \(device (?P<device>[^)\s]+)\)"),
+    form(FS_ERROR, "EXT", EXT4 + r"error \(device (?P<device>[^)\s]+)\)"),
     # EXT4-fs (sdd1): Delayed block allocation failed for inode 12 at logical offset 0 with max blocks 8 with error 5
     # EXT4-fs (sdd1): This should not happen!! Data will be lost
     # EXT4-fs (sdd1): failed to convert unwritten extents to written extents -- potential data loss!  (inode 13, error -30)
     form(
         FS_ERROR,
+        "EXT",
         EXT4 + r"\((?P<device>[^)\s]+)\): (?:Delayed block allocation failed|This should not happen"
         r"|failed to convert unwritten extents)",
     ),
     # EXT4-fs (sdd1): Remounting filesystem read-only
     # EXT3-fs (sdd1): error: remounting filesystem read-only
-    form(READ_ONLY, EXT4 + r"\((?P<device>[^)\s]+)\): (?:error: )?[Rr]emounting filesystem read-only"),
+    form(READ_ONLY, "EXT", EXT4 + r"\((?P<device>[^)\s]+)\): (?:error: )?[Rr]emounting filesystem read-only"),
     # EXT4-fs warning (device sdd1): ext4_end_bio:349: I/O error 10 writing to inode 131078 starting block 34048)
     # EXT4-fs warning (device dm-2): ext4_end_bio:332: I/O error -5 writing to inode 12 (offset 0 size 4096 starting block 9)
-    form(IO, EXT4 + r"warning \(device (?P<device>[^)\s]+)\): ext4_end_bio:\d+: I/O error"),
+    form(IO, "EXT", EXT4 + r"warning \(device (?P<device>[^)\s]+)\): ext4_end_bio:\d+: I/O error"),
     # EXT4-fs (sdd1): I/O error while writing superblock
     # EXT4-fs (sdd1): previous I/O error to superblock detected
-    form(IO, EXT4 + r"\((?P<device>[^)\s]+)\): (?:I/O error while writing|previous I/O error to) superblock"),
+    form(IO, "EXT", EXT4 + r"\((?P<device>[^)\s]+)\): (?:I/O error while writing|previous I/O error to) superblock"),
     # EXT4-fs (sdb1): warning: mounting fs with errors, running e2fsck is recommended
-    form(FS_MARKED, EXT4 + r"\((?P<device>[^)\s]+)\): warning: mounting fs with errors"),
+    form(FS_MARKED, "EXT", EXT4 + r"\((?P<device>[^)\s]+)\): warning: mounting fs with errors"),
     # EXT4-fs (sdd1): shut down requested (1)
-    form(FS_STOPPED, EXT4 + r"\((?P<device>[^)\s]+)\): shut down requested"),
+    form(FS_STOPPED, "EXT", EXT4 + r"\((?P<device>[^)\s]+)\): shut down requested"),
     # Aborting journal on device sdd1-8.
     # Aborting journal on device dm-0.
     # Aborting journal on device dm-0-8.
-    form(JOURNAL, r"Aborting journal on device (?P<journal>[^\s]+?)\.?$"),
+    form(JOURNAL, "Aborting", r"Aborting journal on device (?P<journal>[^\s]+?)\.?$"),
     # JBD2: previous I/O error detected for journal superblock update for sdd1-8.
     # JBD2: Error -5 detected when updating journal superblock for dm-0-8.
     # JBD2: I/O error detected when updating journal superblock for sdd1-8.
     # JBD2: Detected IO errors while flushing file data on sdd1-8
     form(
         IO,
+        "JBD",
         r"JBD2?: (?:previous I/O error detected for journal superblock update for"
         r"|(?:Error -\d+|I/O error) detected when updating journal superblock for"
         r"|Detected IO errors while flushing file data on) (?P<journal>\S+?)\.?$",
@@ -67,7 +69,7 @@ FORMS: Sequence[LineForm] = (
     # --- XFS ---
     # XFS (loop0): User initiated shutdown received.
     # XFS (sdc1): User initiated shutdown received. Shutting down filesystem
-    form(FS_STOPPED, XFS + r"User initiated shutdown received"),
+    form(FS_STOPPED, "XFS", XFS + r"User initiated shutdown received"),
     # XFS (sdd1): Log I/O Error (0x2) detected at xlog_ioend_work+0x6e/0x80 [xfs] (fs/xfs/xfs_log.c:1378).  Shutting down filesystem.
     # XFS (sdd1): Corruption of in-memory data (0x8) detected at xfs_defer_finish_noroll+0x2a1/0x4d0 [xfs] (fs/xfs/libxfs/xfs_defer.c:573).  Shutting down filesystem.
     # XFS (dm-3): Metadata I/O Error (0x1) detected at xfs_buf_ioend+0x1c/0x40 [xfs] (fs/xfs/xfs_buf.c:1200).  Shutting down filesystem.
@@ -78,6 +80,7 @@ FORMS: Sequence[LineForm] = (
     # XFS (sdb1): xfs_log_force: error 5 returned.
     form(
         FS_SHUTDOWN,
+        "XFS",
         XFS + r"(?:[A-Z].* \((?P<flags>0x\w+)\) detected at .*Shutting down filesystem"
         r"|.*xfs_do_force_shutdown\((?P<flags_before>0x\w+)\) called|.*[Dd]etected\..*[Ss]hutting down filesystem"
         r"|Filesystem has been shut down|xfs_log_force: error -?\d+ returned)",
@@ -90,6 +93,7 @@ FORMS: Sequence[LineForm] = (
     # XFS (dm-2): Corruption warning: Metadata has LSN (1:8) ahead of current LSN (1:2). Please unmount and run xfs_repair
     form(
         FS_ERROR,
+        "XFS",
         XFS + r"(?:Metadata (?:corruption|CRC error) detected|Corruption (?:detected|warning)|Internal error "
         r"|SB validate failed)",
         each=False,
@@ -99,17 +103,17 @@ FORMS: Sequence[LineForm] = (
     # XFS (sdd1): log I/O error -5
     # XFS (sdb1): writeback error on sector 1234
     # XFS (sdb1): Failing async write on buffer block 0x7470. Retrying async write.
-    form(IO, XFS + r"(?:metadata I/O error|log I/O error -?\d|writeback error|Failing async write)"),
+    form(IO, "XFS", XFS + r"(?:metadata I/O error|log I/O error -?\d|writeback error|Failing async write)"),
     # --- btrfs ---
     # BTRFS error (device sda1): bdev /dev/sda1 errs: wr 0, rd 3, flush 0, corrupt 0, gen 0
     # BTRFS: error (device sdb) in btrfs_commit_transaction:2271: errno=-5 IO failure
     # BTRFS critical (device dm-1): corrupt leaf: root=1 block=57567265079296 slot=83, bad key order
-    form(FS_ERROR, r"BTRFS:? (?:error|critical) \(device (?P<device>[^):\s]+)[^)]*\)"),
+    form(FS_ERROR, "BTRFS", r"BTRFS:? (?:error|critical) \(device (?P<device>[^):\s]+)[^)]*\)"),
     # BTRFS info (device sdb): forced readonly
     # BTRFS info (device sdb: state E): forced readonly
-    form(READ_ONLY, r"BTRFS:? info \(device (?P<device>[^):\s]+)[^)]*\): forced readonly"),
+    form(READ_ONLY, "BTRFS", r"BTRFS:? info \(device (?P<device>[^):\s]+)[^)]*\): forced readonly"),
     # --- waiting for a disk ---
     # INFO: task java:1234 blocked for more than 120 seconds.
     # INFO: task jbd2/sdd1-8:611 blocked in I/O wait for more than 122 seconds.
-    form(HUNG_TASK, r"INFO: task .{1,32}:\d+ blocked (?:for more than|in I/O wait)"),
+    form(HUNG_TASK, "INFO", r"INFO: task .{1,32}:\d+ blocked (?:for more than|in I/O wait)"),
 )

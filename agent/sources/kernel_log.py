@@ -48,14 +48,6 @@ class Record(NamedTuple):
     uptime_s: float
 
 
-class LineForm(NamedTuple):
-    """One form that a kernel line can have. each: every such line is one event; else it repeats within an event."""
-
-    kind: str
-    expression: Pattern[str]
-    each: bool = True
-
-
 class Sighting(NamedTuple):
     """A line that says that something of this kind happened to the item, `times` times."""
 

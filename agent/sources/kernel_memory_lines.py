@@ -12,6 +12,7 @@ import re
 from typing import Dict, List, Mapping, NamedTuple, Pattern, Sequence, Tuple
 
 from agent.patterns import pattern
+from agent.sources.kernel_forms import LineTable
 from agent.sources.kernel_log import Record, Sighting
 
 CORRECTED = "corrected error"
@@ -28,15 +29,19 @@ NAMES_DIMM, NAMES_BANK, NAMES_NOTHING = 0, 1, 2
 
 
 class MemoryForm(NamedTuple):
-    """One form of a line. kind BY_STATUS: what it is stands in the line. vague: how exactly it names the part."""
+    """One form of a line. kind BY_STATUS: what it is stands in the line. vague: how exactly it names the part.
+
+    heads: as of LineForm.
+    """
 
     kind: str
     expression: Pattern[str]
     vague: int
+    heads: str
 
 
-def _form(kind: str, expression: str, vague: int) -> MemoryForm:
-    return MemoryForm(kind, pattern(expression, re.ASCII), vague)
+def _form(kind: str, heads: str, expression: str, vague: int) -> MemoryForm:
+    return MemoryForm(kind, pattern(expression, re.ASCII), vague, heads)
 
 
 MCE = r"(?:mce: )?\[Hardware Error\]: "
@@ -49,14 +54,17 @@ FORMS: Sequence[MemoryForm] = (
     # EDAC MC0: 1 UE Cannot decode normalized address on unknown memory ( page:0x0 offset:0x0 grain:64)
     _form(
         BY_STATUS,
+        "EDAC",
         r"EDAC (?:[\w-]+ )?MC(?P<mc>\d+): (?P<count>\d{1,9}) (?P<status>CE|UE) .*?\bon (?P<label>.{1,120}?) ?\(",
         NAMES_DIMM,
     ),
     # EDAC MC0: CE page 0x1f3a2, offset 0x0, grain 4096, syndrome 0x54, row 0, channel 1, label "DIMM_A1": e752x CE
     # EDAC MC0: UE page 0x0, offset 0x0, grain 4096, row 1, labels "DIMM_B1:DIMM_B2": i3000 UE
-    _form(BY_STATUS, r'EDAC MC(?P<mc>\d+): (?P<status>CE|UE) page .* labels? "(?P<label>[^"]{0,120})"', NAMES_DIMM),
+    _form(
+        BY_STATUS, "EDAC", r'EDAC MC(?P<mc>\d+): (?P<status>CE|UE) page .* labels? "(?P<label>[^"]{0,120})"', NAMES_DIMM
+    ),
     # EDAC MC0: CE - no information available: i3000 CE log overflow
-    _form(BY_STATUS, r"EDAC MC(?P<mc>\d+): (?P<status>CE|UE) - no information available", NAMES_DIMM),
+    _form(BY_STATUS, "EDAC", r"EDAC MC(?P<mc>\d+): (?P<status>CE|UE) - no information available", NAMES_DIMM),
     # mce: [Hardware Error]: CPU 4: Machine Check: 0 Bank 7: 8c00004000010091
     # mce: [Hardware Error]: CPU 2: Machine Check Exception: 5 Bank 3: be00000000800400
     # [Hardware Error]: CPU 0: Machine Check Event: 0 Bank 5: cc00008000010092
@@ -64,6 +72,7 @@ FORMS: Sequence[MemoryForm] = (
     # EDAC skx MC4: CPU 20: Machine Check Event: 0x0 Bank 13: 0x8c00004200800090
     _form(
         BY_STATUS,
+        "- EDAC mce",
         rf"(?:{MCE}|EDAC \w+ MC\d+: )(?:CPU|RUNNING ON CPU) (?P<cpu>\d+): Machine Check(?: Exception| Event)?: "
         r"(?:0x)?[\da-f]+ Bank (?P<bank>\d+): (?P<bits>(?:0x)?[\da-f]{1,18})\b",
         NAMES_BANK,
@@ -73,6 +82,7 @@ FORMS: Sequence[MemoryForm] = (
     # [Hardware Error]: MC4_STATUS[Over|CE|MiscV|-|AddrV|CECC]: 0xdc00000000000000
     _form(
         BY_STATUS,
+        "- mce",
         MCE
         + r"(?:CPU:(?P<cpu>\d+)[ \t]+(?:\([\da-f:]+\)[ \t]+)?)?MC(?P<bank>\d+)_STATUS\[[^|\]]*\|(?P<status>CE|UE|UC|-)\|",
         NAMES_BANK,
@@ -83,6 +93,7 @@ FORMS: Sequence[MemoryForm] = (
     # MCE 0x123456: Killing java:1234 due to hardware memory corruption
     _form(
         UNCORRECTED,
+        "MCE Memory mce",
         r"(?:mce: Uncorrected hardware memory error in user-access|Memory failure: 0x[\da-f]+: "
         r"|MCE 0x[\da-f]+: (?:Killing |.* recovery: ))",
         NAMES_NOTHING,
@@ -91,14 +102,16 @@ FORMS: Sequence[MemoryForm] = (
     # mce: [Hardware Error]: Uncorrected, software containable error.
     # [Hardware Error]: System Fatal error.
     # [Hardware Error]: Deferred error, no action required.
-    _form(UNCORRECTED, MCE + r"(?:Uncorrected, software |System Fatal error|Deferred error)", NAMES_NOTHING),
+    _form(UNCORRECTED, "- mce", MCE + r"(?:Uncorrected, software |System Fatal error|Deferred error)", NAMES_NOTHING),
     # [Hardware Error]: Corrected error, no action required.
     # mce: [Hardware Error]: Machine check events logged
     # [Hardware Error]: Machine check events logged
-    _form(CORRECTED, MCE + r"(?:Corrected error, no action|Machine check events logged)", NAMES_NOTHING),
+    _form(CORRECTED, "- mce", MCE + r"(?:Corrected error, no action|Machine check events logged)", NAMES_NOTHING),
     # BERT: Error records from previous boot:
-    _form(CRASH, r"BERT: Error records from previous boot", NAMES_DIMM),
+    _form(CRASH, "BERT", r"BERT: Error records from previous boot", NAMES_DIMM),
 )
+
+TABLE = LineTable(FORMS)
 
 # {1}[Hardware Error]: event severity: corrected
 CPER = pattern(r"\{(\d+)\}\[Hardware Error\]:\s*(.*)", re.ASCII)
@@ -129,11 +142,9 @@ def sightings(new: Sequence[Record], all_records: Sequence[Record]) -> List[Sigh
     """What the new records say happened, to which DIMM, bank or processor; each error once."""
     found: List[Tuple[int, Sighting]] = []
     for record in new:
-        for form in FORMS:
-            match = form.expression.match(record.text)
-            if match:
-                found.append((form.vague, _sighting(form, match.groupdict(), record)))
-                break
+        form, match = TABLE.find(record.text)
+        if form and match:
+            found.append((form.vague, _sighting(form, match.groupdict(), record)))
     numbers = {record.seq for record in new}
     found += [(NAMES_BANK, seen) for seen in _cper(all_records) if seen.record.seq in numbers]
     found.sort(key=lambda pair: pair[1].record.seq)
@@ -189,7 +200,7 @@ def _cper(records: Sequence[Record]) -> List[Sighting]:
     blocks: Dict[str, Dict[str, str]] = {}
     at: Dict[str, Record] = {}
     for record in records:
-        match = CPER.match(record.text)
+        match = CPER.match(record.text) if record.text.startswith("{") else None
         if match:
             block = blocks.setdefault(match.group(1), {})
             if _read_cper(block, match.group(2)) == "section":

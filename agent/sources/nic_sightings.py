@@ -6,8 +6,11 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence
 
 from agent.host import Host, shared
 from agent.sources import network
+from agent.sources.kernel_forms import LineTable
 from agent.sources.kernel_log import Record, Sighting
 from agent.sources.kernel_nic_lines import FORMS, LINK_DOWN
+
+TABLE = LineTable(FORMS)
 
 # At boot a link goes down and up while it is configured.
 BOOT_S = 300.0
@@ -38,13 +41,10 @@ def cards(host: Host) -> Cards:
 def sightings(new: Sequence[Record], known: Cards) -> Iterator[Sighting]:
     """What the new records say happened, to which interface."""
     for record in new:
-        for form in FORMS:
-            match = form.expression.match(record.text)
-            if match:
-                if form.kind != LINK_DOWN or record.uptime_s >= BOOT_S:
-                    for name in _interfaces(match.groupdict(), record.device, known):
-                        yield Sighting(name, form.kind, record, form.expression, form.each)
-                break
+        form, match = TABLE.find(record.text)
+        if form and match and (form.kind != LINK_DOWN or record.uptime_s >= BOOT_S):
+            for name in _interfaces(match.groupdict(), record.device, known):
+                yield Sighting(name, form.kind, record, form.expression, form.each)
 
 
 def _interfaces(said: Mapping[str, str], device: str, known: Cards) -> List[str]:

@@ -18,8 +18,10 @@ from agent.sources import (
     kernel_nic_lines,
     nic_sightings,
 )
+from agent.sources.kernel_forms import LineTable
 from agent.sources.kernel_log import Record
 from tests.agent.sources.line_forms import documented
+from tests.agent.sources.line_heads import heads
 
 TABLES = [
     kernel_disk_lines,
@@ -133,6 +135,23 @@ def first_form(module: Any, text: str) -> Any:
 @pytest.mark.parametrize(("module", "text", "form"), LINES)
 def test_each_real_line_is_of_the_form_below_it(module: Any, text: str, form: Any) -> None:
     assert first_form(module, text) is form
+
+
+@pytest.mark.parametrize("module", TABLES)
+def test_each_form_is_tried_for_every_line_that_it_can_match(module: Any) -> None:
+    for form in module.FORMS:
+        derived = heads(form.expression.pattern)
+        if form.heads.startswith("*"):
+            assert derived is None and form.heads[1:] in form.expression.pattern
+        else:
+            assert {head.strip("-") for head in form.heads.split()} == derived, form
+
+
+@pytest.mark.parametrize(("module", "text", "form"), LINES)
+def test_the_table_finds_the_form_that_trying_them_all_finds(module: Any, text: str, form: Any) -> None:
+    found, match = LineTable(module.FORMS).find(text)
+
+    assert found is form and match
 
 
 @pytest.mark.parametrize("text", QUIET)
