@@ -5,14 +5,24 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from smoketests.readers import CannotRead, NotYet, address, begin, kafka_brokers, kafka_topics, within
+from smoketests.readers import (
+    Answer,
+    CannotRead,
+    NotYet,
+    address,
+    begin,
+    kafka_brokers,
+    kafka_quorum,
+    kafka_topics,
+    kafka_views,
+    within,
+)
 from smoketests.readers.kafka_facts import NEVER, KafkaFacts, LogDir, Partition, Quorum, Voter
 from smoketests.readers.kafka_greeting import CONNECT_S, greet, reason
 from smoketests.readers.kafka_questions import Questions
-from smoketests.readers.zookeeper import Registered
 
 __all__ = ["NEVER", "KafkaFacts", "LogDir", "Partition", "Quorum", "Voter", "connect", "read"]
 
@@ -23,7 +33,8 @@ QUESTIONS_S = 22.0
 WHOLE_S = 40.0
 DEFAULT_PORT = 9092
 MOST_SERVERS = 10
-QUORUM = "quorum"
+# so many brokers are asked what only the controllers know
+MOST_ASKED = 5
 AVOID_DEAD_MS = 60_000
 
 
@@ -33,11 +44,11 @@ def read(servers: Sequence[str], settings: Mapping[str, Any]) -> KafkaFacts:
 
 
 def _read(servers: Sequence[str], settings: Mapping[str, Any]) -> KafkaFacts:
-    admin = connect(servers, settings)
+    client = connect(servers, settings)
     try:
-        return _facts(admin)
+        return _facts(client)
     finally:
-        admin.close()
+        client.close()
 
 
 def connect(servers: Sequence[str], settings: Mapping[str, Any]) -> Any:
@@ -81,71 +92,114 @@ def _admin(servers: Sequence[str], settings: Mapping[str, Any]) -> Any:
         raise CannotRead(f"{servers[0]}: {reason(error, settings)}") from None
 
 
-def _facts(admin: Any) -> KafkaFacts:
+def _facts(client: Any) -> KafkaFacts:
     """What the brokers know themselves comes first: behind a question that only the controllers can answer, and do
-    not, a broker answers nothing else on that connection. Who lives is asked before the partitions: an answer that came
-    late must not stand beside partitions of a time when a broker that is gone was in sync.
+    not, a broker answers nothing else on that connection.
     """
     questions = Questions(QUESTIONS_S)
-    cluster = questions.begin("brokers", admin.describe_cluster)()
-    if cluster is None:
+    first = questions.begin("brokers", client.cluster)()
+    if first is None:
         raise CannotRead(questions.untold[0])
-    brokers = tuple(sorted(map(_broker, cluster["brokers"])))
-    topics_said = questions.begin("topics", admin.describe_topics)
-    told = questions.begin_each("log dirs", _alive(brokers), lambda broker: kafka_brokers.ask(admin, broker))()
-    topics = _all_topics(admin, questions, topics_said(), told)
-    settings_said = questions.begin("topic settings", lambda: kafka_topics.settings(admin, topics or ()))
-    settings = None if topics is None else settings_said()
-    version = _version(admin, brokers)
-    moves_said = questions.begin("reassignments", admin.list_partition_reassignments, optional=True)
-    # a cluster with ZooKeeper, or a broker older than KRaft, has no such thing
-    quorum_said = questions.begin(QUORUM, lambda: _quorum(admin.describe_metadata_quorum()), optional=True)
-    moves = moves_said()
-    partitions = list(kafka_topics.partitions(topics or (), settings or {}, moves or {}, questions.tell))
-    quorum = quorum_said()
+    alive = [row.id for row in first.brokers.values() if not row.fenced]
+    dirs_said = questions.begin_each("log dirs", alive, lambda broker: kafka_brokers.ask(client, broker))
+    views = _views(client, questions, alive)
+    if not views:
+        raise CannotRead(questions.untold[0] if questions.untold else "Kafka names no broker that lives")
+    kafka_views.settle(client, views, questions.left)
+    counted = kafka_views.believed(views)
+    if not counted:
+        raise CannotRead("the brokers contradict each other: each has the others among the dead")
+    active = kafka_views.controller(counted)
+    asked = [view.broker for view in counted]
+    moves_said = questions.begin_any("reassignments", _first(active, asked)[:MOST_ASKED], client.moves, optional=True)
+    quorum, moves, told = kafka_quorum.now(client, questions, asked), moves_said(), dirs_said()
+    kraft = quorum is not None or any(why.startswith(kafka_quorum.WHAT) for why in questions.untold)
+    behind = kafka_quorum.late(quorum, asked)
+    counted = [view for view in counted if view.broker not in behind] or counted
+    fresh = _first(None if kraft else active, [view.broker for view in counted])
+    brokers = kafka_views.members(counted)
+    unheard = {row.id for row in brokers if not row.fenced} - {view.broker for view in views}
+    topics, disputes = kafka_views.merged(counted)
+    partitions, throttled = _partitions(client, questions, _Heard(fresh, topics, told, moves or {}))
     return KafkaFacts(
-        cluster_id=str(cluster.get("cluster_id") or ""),
-        controller=_controller(cluster, quorum, questions.untold),
+        cluster_id=counted[0].cluster.cluster_id,
+        controller=_controller(active, quorum, kraft),
         brokers=brokers,
-        partitions=None if topics is None else _with_sizes(partitions, told.values()),
+        partitions=partitions,
         quorum=quorum,
         untold=tuple(questions.untold),
         log_dirs=tuple(row for broker in sorted(told) for row in told[broker].log_dirs) or None,
-        throttled=_throttled(settings, told),
-        version=version,
+        throttled=throttled,
+        version=_version(client, fresh[0]),
         tells_moves=moves is not None,
+        doubts=tuple(kafka_views.doubts(views, unheard, quorum, kraft)),
+        disputes=tuple(disputes),
     )
 
 
-def _broker(row: Mapping[str, Any]) -> Registered:
-    host, port = str(row["host"]), int(row["port"])
-    return Registered(
-        int(row["broker_id"]), host, port, str(row.get("rack") or ""), (f"{host}:{port}",), bool(row.get("is_fenced"))
-    )
+def _views(client: Any, questions: Questions, alive: Sequence[int]) -> list[kafka_views.View]:
+    """What each living broker believes; also of those that only another one knows."""
+
+    def look(brokers: Sequence[int]) -> list[kafka_views.View]:
+        said = questions.begin_each("metadata", brokers, lambda broker: kafka_views.ask(client, broker))()
+        return [said[broker] for broker in sorted(said)]
+
+    views = look(alive)
+    more = {row.id: row for view in views for row in view.cluster.brokers.values() if not row.fenced}
+    unknown = [row for number, row in more.items() if number not in alive]
+    if unknown:
+        client.meet(unknown)
+        views += look([row.id for row in unknown])
+    return views
 
 
-def _controller(cluster: Mapping[str, Any], quorum: Quorum | None, untold: Sequence[str]) -> int | None:
+def _by_one(brokers: Sequence[int], ask: Callable[[int], Answer]) -> Answer:
+    """The first answer; a broker that dies meanwhile is passed over."""
+    from kafka.errors import KafkaError
+
+    for broker in brokers[:-1]:
+        with contextlib.suppress(KafkaError, OSError):  # the last one's error is told
+            return ask(broker)
+    return ask(brokers[-1])
+
+
+def _first(one: int | None, brokers: Sequence[int]) -> list[int]:
+    return list(dict.fromkeys([*([] if one is None else [one]), *brokers]))
+
+
+class _Heard(NamedTuple):
+    """brokers: to ask the rest, one after the other. topics: what is taken as true. told: by each broker alone."""
+
+    brokers: Sequence[int]
+    topics: dict[str, Any]
+    told: Mapping[int, kafka_brokers.Told]
+    moves: Mapping[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]]
+
+
+def _partitions(
+    client: Any, questions: Questions, heard: _Heard
+) -> tuple[tuple[Partition, ...], tuple[str, ...] | None]:
+    """All partitions with their settings, and what is throttled."""
+    topics = heard.topics
+    kept = {topic for one in heard.told.values() for topic, _partition in one.sizes}
+    hidden = questions.begin(
+        "topics that are kept, not shown",
+        lambda: _by_one(heard.brokers, lambda broker: kafka_topics.hidden(client, topics, kept, broker)),
+    )()
+    topics.update(hidden or {})
+    settings = questions.begin(
+        "topic settings",
+        lambda: _by_one(heard.brokers, lambda broker: kafka_topics.settings_of_all(client, topics, broker)),
+    )()
+    defaults = {broker: one.defaults for broker, one in heard.told.items()}
+    rows = list(kafka_topics.partitions(topics, settings or {}, defaults, heard.moves, questions.tell))
+    return _with_sizes(rows, heard.told.values()), _throttled(settings, heard.told)
+
+
+def _controller(active: int | None, quorum: Quorum | None, kraft: bool) -> int | None:
     """A KRaft broker names any broker as the controller: it only passes on what it is asked."""
-    if quorum is None and any(why.startswith(QUORUM) for why in untold):
-        return None
-    said = quorum.leader if quorum else cluster.get("controller_id")
-    return said if isinstance(said, int) and said >= 0 else None
-
-
-def _alive(brokers: Iterable[Registered]) -> list[int]:
-    return [broker.id for broker in brokers if not broker.fenced]
-
-
-def _all_topics(
-    admin: Any, questions: Questions, shown: Sequence[Mapping[str, Any]] | None,
-    told: Mapping[int, kafka_brokers.Told],
-) -> Sequence[Mapping[str, Any]] | None:  # fmt: skip
-    """Also those that are kept and were not shown."""
-    if shown is None:
-        return None
-    kept = {topic for one in told.values() for topic, _partition in one.sizes}
-    hidden = questions.begin("topics that are kept, not shown", lambda: kafka_topics.hidden(admin, shown, kept))()
-    return [*shown, *(hidden or ())]
+    said = (quorum.leader if quorum else None) if kraft else active
+    return said if said is not None and said >= 0 else None
 
 
 def _throttled(
@@ -165,32 +219,11 @@ def _with_sizes(partitions: Iterable[Partition], told: Iterable[kafka_brokers.To
     return tuple(row._replace(size_bytes=largest.get((row.topic, row.number))) for row in partitions)
 
 
-def _version(admin: Any, brokers: Sequence[Registered]) -> str:
+def _version(client: Any, broker: int) -> str:
     """As its API tells, such as 3.9; empty if it does not."""
     from kafka.errors import KafkaError
 
     try:
-        return ".".join(map(str, admin.get_broker_version_data(brokers[0].id).broker_version))
-    except (KafkaError, OSError, IndexError, AttributeError):
+        return ".".join(map(str, client.get_broker_version_data(broker).broker_version))
+    except (KafkaError, OSError, AttributeError):
         return ""
-
-
-def _quorum(said: Mapping[str, Any]) -> Quorum:
-    (partition,) = said["topics"][0]["partitions"]
-    times = {
-        int(row["replica_id"]): int(row.get("last_caught_up_timestamp", -1)) for row in partition["current_voters"]
-    }
-    at = {int(node["node_id"]): _listening(node["listeners"]) for node in said.get("nodes") or ()}
-    leader = int(partition["leader_id"])
-    newest = times.get(leader, -1)
-
-    def behind(since: int) -> int | None:
-        return None if newest <= 0 else max(newest - since, 0) if since > 0 else NEVER
-
-    return Quorum(
-        leader, tuple(Voter(voter, behind(since), at.get(voter, ())) for voter, since in sorted(times.items()))
-    )
-
-
-def _listening(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    return tuple(f"{row['host']}:{row['port']}"[:200] for row in rows[:20])

@@ -1,4 +1,4 @@
-"""What each broker alone can tell: its log dirs, and whether its replication is throttled."""
+"""What each broker alone can tell: its log dirs, whether its replication is throttled, its own defaults of topics."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from smoketests.readers import CannotRead
 from smoketests.readers.kafka_facts import LogDir
+from smoketests.readers.kafka_topics import MINIMUM, UNCLEAN, Defaults, as_count, as_flag
 
 RATES = (
     "leader.replication.throttled.rate",
@@ -18,28 +19,29 @@ LONGEST_PATH = 4096
 
 
 class Told(NamedTuple):
-    """sizes: (topic, partition) -> bytes, of all that the broker keeps."""
+    """sizes: (topic, partition) -> bytes, of all that the broker keeps. defaults: of topics that say nothing else."""
 
     log_dirs: tuple[LogDir, ...]
     sizes: Mapping[tuple[str, int], int]
     throttled: bool
+    defaults: Defaults
 
 
-class Everything(dict[str, Any]):
-    """All topics, also those that are not shown to us: a null in the protocol, for which kafka-python has no word."""
-
-    def items(self) -> Any:
-        return None
-
-
-def ask(admin: Any, broker: int) -> Told:
-    """Its log dirs with all their replicas, and its throttles. CannotRead if it tells only a part."""
-    (answer,) = admin.describe_log_dirs(topic_partitions=Everything(), brokers=[broker])
-    rows = answer["log_dirs"]
+def ask(client: Any, broker: int) -> Told:
+    """Its log dirs with all their replicas, its throttles and defaults. CannotRead if it tells only a part."""
+    rows = client.log_dirs(broker)
     if not rows:
         raise CannotRead("it names none; does it let us DESCRIBE the cluster?")
     sizes: dict[tuple[str, int], int] = {}
-    return Told(tuple(log_dir(broker, row, sizes) for row in rows), sizes, _throttled(admin, broker))
+    said = client.own_settings(broker, (*RATES, MINIMUM, UNCLEAN, ALWAYS_THERE))
+    if ALWAYS_THERE not in said:
+        raise CannotRead("it does not tell its settings; does it let us DESCRIBE_CONFIGS of the cluster?")
+    values = {name: setting.value for name, setting in said.items()}
+    return Told(
+        tuple(log_dir(broker, row, sizes) for row in rows), sizes,
+        any(_is_limited(values.get(rate, "")) for rate in RATES),
+        Defaults(as_count(values.get(MINIMUM, "")), as_flag(values.get(UNCLEAN, ""))),
+    )  # fmt: skip
 
 
 def log_dir(broker: int, row: Mapping[str, Any], sizes: dict[tuple[str, int], int]) -> LogDir:
@@ -69,17 +71,6 @@ def _bytes(value: Any) -> int | None:
     return value if isinstance(value, int) and value >= 0 else None
 
 
-def _throttled(admin: Any, broker: int) -> bool:
-    from kafka.admin import ConfigResource
-
-    asked = ConfigResource("broker", str(broker), configs=dict.fromkeys((*RATES, ALWAYS_THERE)))
-    said = admin.describe_configs([asked], config_filter="all")["broker"][str(broker)]
-    if ALWAYS_THERE not in said:
-        raise CannotRead("it does not tell its settings; does it let us DESCRIBE_CONFIGS of the cluster?")
-    return any(_is_limited(said.get(rate)) for rate in RATES)
-
-
-def _is_limited(setting: Mapping[str, Any] | None) -> bool:
+def _is_limited(value: str) -> bool:
     """Kafka's default is the largest number there is, and means no limit."""
-    value = str((setting or {}).get("value") or "")
     return value.isdigit() and int(value) < 2**63 - 1

@@ -76,10 +76,6 @@ class Client(KafkaAdminClient):  # type: ignore[misc]  # kafka-python has no typ
         controller = said.controller_id
         return ClusterSaid(str(said.cluster_id or ""), int(controller), {row.id: row for row in sorted(rows)})
 
-    def describe_metadata_quorum(self) -> dict[str, Any]:
-        """As kafka-python's, with any version of the answer."""
-        return self.quorum()
-
     def topics(self, broker: int | None = None, names: Iterable[str] | None = None) -> dict[str, TopicSaid]:
         """names: of the topics; None for all that we may see."""
         said = self._ask(_metadata(None if names is None else sorted(names)), broker)
@@ -99,7 +95,7 @@ class Client(KafkaAdminClient):  # type: ignore[misc]  # kafka-python has no typ
         """Its log dirs with all their replicas, also those of topics that are not shown to us."""
         return [row.to_dict() for row in self._ask(DescribeLogDirsRequest(topics=None), broker).results]
 
-    def quorum(self, broker: int | None = None) -> dict[str, Any]:
+    def quorum(self, broker: int) -> dict[str, Any]:
         """What the active controller says of its quorum, through this broker."""
         wanted = DescribeQuorumRequest.TopicData
         partitions = [wanted.PartitionData(partition_index=0)]
@@ -111,7 +107,7 @@ class Client(KafkaAdminClient):  # type: ignore[misc]  # kafka-python has no typ
         _check(document["topics"][0]["partitions"][0]["error_code"], "")
         return document
 
-    def moves(self, broker: int | None = None) -> Moves:
+    def moves(self, broker: int) -> Moves:
         """Partition -> the replicas that a reassignment brings and takes. In ZooKeeper mode the controller knows."""
         request = ListPartitionReassignmentsRequest(timeout_ms=self.config["request_timeout_ms"], topics=None)
         said = self._ask(request, broker)

@@ -46,10 +46,26 @@ class Voter(NamedTuple):
 
 
 class Quorum(NamedTuple):
-    """leader: -1 for none."""
+    """leader: -1 for none. observers: the brokers that are no voters; none where the version does not tell."""
 
     leader: int
     voters: tuple[Voter, ...]
+    observers: tuple[Voter, ...] = ()
+
+
+class Doubt(NamedTuple):
+    """A broker that gave no view of the cluster, or one that does not count, and why."""
+
+    broker: int
+    why: str
+
+
+class Dispute(NamedTuple):
+    """A partition of which brokers whose view counts say different things again and again. words: who says what."""
+
+    topic: str
+    number: int
+    words: str
 
 
 class LogDir(NamedTuple):
@@ -74,7 +90,9 @@ class KafkaFacts(NamedTuple):
     controller: the active one; of a KRaft cluster, the leader of its quorum. untold: what could not be read, a
     sentence each. log_dirs: None if no broker told; a broker that did not is in untold. throttled: the topics and
     brokers whose replication is throttled ("topic orders", "broker 1"); None if that could not be read. version: of
-    the broker that was asked first. tells_moves: False where its reassignments are not told, as before Kafka 2.4.
+    a broker. tells_moves: False where its reassignments are not told, as before Kafka 2.4.
+    partitions: of what the brokers say the worst; `doubts` are brokers whose word does not count, `disputes` what the
+    others do not agree on.
     """
 
     cluster_id: str
@@ -87,3 +105,5 @@ class KafkaFacts(NamedTuple):
     throttled: tuple[str, ...] | None = None
     version: str = ""
     tells_moves: bool = True
+    doubts: tuple[Doubt, ...] = ()
+    disputes: tuple[Dispute, ...] = ()

@@ -32,10 +32,7 @@ def greet(host: str, port: int, settings: Mapping[str, Any]) -> str:
 def handshake(connection: socket.socket, host: str, settings: Mapping[str, Any]) -> str:
     """Why TLS cannot be; empty if it can."""
     connection.settimeout(CONNECT_S)
-    context = ssl.create_default_context(cafile=settings.get("ssl_cafile"))
-    context.check_hostname = bool(settings.get("ssl_check_hostname", True))
-    if settings.get("ssl_certfile"):
-        context.load_cert_chain(settings["ssl_certfile"], password=settings.get("ssl_password"))
+    context = settings.get("ssl_context") or ssl.create_default_context()
     try:
         context.wrap_socket(connection, server_hostname=host).close()
     except ssl.SSLCertVerificationError as error:

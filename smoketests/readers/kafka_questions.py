@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import queue
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +17,7 @@ from smoketests.readers import CannotRead, NotYet, begin
 TRIES = 4
 BROKERS_AT_ONCE = 16
 MOST_UNTOLD = 20
+NOT_CONTROLLER = "NotControllerError"
 # how kafka-python says that this broker does not know the question
 TOO_OLD = ("IncompatibleBrokerVersion", "UnsupportedVersionError")
 
@@ -33,7 +36,7 @@ class Questions:
 
         def answer() -> Any:
             try:
-                return wait(self._left())
+                return wait(self.left())
             except NotYet:
                 self.tell(f"{what} cannot be read: no answer in {self._seconds:.0f} s")
             except Exception as error:  # whatever is odd about one answer never hides the others
@@ -53,7 +56,7 @@ class Questions:
 
         def work() -> None:
             with contextlib.suppress(IndexError):  # nobody is waiting any more
-                while self._left():
+                while self.left():
                     _put(waiting.popleft(), ask, said, whys)
 
         waits = [begin(work) for _ in range(min(BROKERS_AT_ONCE, len(brokers)))]
@@ -61,20 +64,57 @@ class Questions:
         def answers() -> Mapping[int, Any]:
             for wait in waits:
                 with contextlib.suppress(NotYet):  # whom it could not ask is told by name
-                    wait(self._left())
+                    wait(self.left())
             heard = dict(said)
             self._tell_each(what, {broker: whys[broker] for broker in brokers if broker not in heard})
             return heard
 
         return answers
 
+    def begin_any(
+        self, what: str, brokers: Sequence[int], ask: Callable[[int], Any], optional: bool = False
+    ) -> Callable[[], Any]:
+        """Ask these brokers the same, which only the controllers can answer; the first answer counts.
+
+        One that is cut off from them gives none. optional: as `begin`.
+        """
+        heard: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
+
+        def one(broker: int) -> None:
+            try:
+                heard.put((self._tried(lambda: ask(broker)), None))
+            except Exception as error:  # somebody else may know
+                heard.put((None, error))
+
+        for broker in brokers:
+            begin(functools.partial(one, broker))
+        return lambda: self._first(what, heard, len(brokers), optional)
+
+    def _first(self, what: str, heard: queue.SimpleQueue[Any], asked: int, optional: bool) -> Any:
+        errors: list[Exception] = []
+        while len(errors) < asked:
+            try:
+                answer, error = heard.get(timeout=self.left())
+            except queue.Empty:
+                self.tell(f"{what} cannot be read: no answer in {self._seconds:.0f} s")
+                return None
+            if error is None:
+                return answer
+            errors.append(error)
+        # a broker that is not the controller only says so
+        telling = [error for error in errors if type(error).__name__ != NOT_CONTROLLER] or errors
+        if telling and not (optional and all(type(error).__name__ in TOO_OLD for error in errors)):
+            self.tell(f"{what} cannot be read: {words(telling[0])}")
+        return None
+
+    def left(self) -> float:
+        """Seconds until the clock runs out."""
+        return max(self._until - time.monotonic(), 0.0)
+
     def tell(self, sentence: str) -> None:
         """Add what could not be read."""
         if len(self.untold) < MOST_UNTOLD:
             self.untold.append(sentence[:300])
-
-    def _left(self) -> float:
-        return max(self._until - time.monotonic(), 0.0)
 
     def _tried(self, ask: Callable[[], Any]) -> Any:
         tries = TRIES
@@ -84,7 +124,7 @@ class Questions:
                 return ask()
             except Exception as error:
                 retriable = getattr(error, "retriable", isinstance(error, OSError))
-                if not (retriable and tries and self._left()):
+                if not (retriable and tries and self.left()):
                     raise
 
     def _tell_each(self, what: str, whys: Mapping[int, str]) -> None:

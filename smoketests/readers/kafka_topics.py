@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,88 +13,126 @@ MINIMUM, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 NO_SUCH_TOPIC = 3
 WHYS = {29: "does it let us DESCRIBE every topic?"}
 THROTTLED = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+# DYNAMIC_TOPIC_CONFIG: set for the topic itself; all other sources are the defaults of the broker that was asked
+OF_THE_TOPIC = 1
+# A topic that was made or deleted meanwhile is asked of again, after such pauses.
+PAUSES_S = (0.2, 0.5, 1.0)
+
+
+class Defaults(NamedTuple):
+    """What a broker takes where a topic says nothing; None where it did not tell."""
+
+    min_isr: int | None
+    unclean: bool | None
 
 
 class Settings(NamedTuple):
-    """Of one topic; None where it did not tell."""
+    """Of one topic; None where it did not tell. own_…: whether that is set for the topic itself."""
 
     min_isr: int | None
     unclean: bool | None
     throttled: bool
+    own_min_isr: bool = True
+    own_unclean: bool = True
 
 
 UNKNOWN = Settings(None, None, False)
 
 
-def settings(admin: Any, topics: Sequence[Mapping[str, Any]]) -> dict[str, Settings]:
-    """The settings of each topic that may be read."""
-    from kafka.admin import ConfigResource
-
-    names = [str(topic["name"]) for topic in topics if not topic.get("error_code")]
-    wanted = dict.fromkeys((MINIMUM, UNCLEAN, *THROTTLED))
-    found: dict[str, Settings] = {}
-    for start in range(0, len(names), TOPICS_AT_ONCE):
-        part = names[start : start + TOPICS_AT_ONCE]
-        asked = [ConfigResource("topic", topic, configs=wanted) for topic in part]
-        said = admin.describe_configs(asked, config_filter="all").get("topic") or {}
-        found.update({str(topic): _settings(rows) for topic, rows in said.items() if rows})
+def settings(client: Any, names: Iterable[str], broker: int | None = None) -> dict[str, Settings]:
+    """The settings of each of these topics that may be read, as this broker has them."""
+    asked, found = sorted(names), {}
+    for start in range(0, len(asked), TOPICS_AT_ONCE):
+        part = asked[start : start + TOPICS_AT_ONCE]
+        said = client.settings(part, (MINIMUM, UNCLEAN, *THROTTLED), broker)
+        found.update({topic: _settings(rows) for topic, rows in said.items() if rows})
     return found
 
 
-def _settings(rows: Mapping[str, Mapping[str, Any]]) -> Settings:
-    def value(name: str) -> str:
-        said = (rows.get(name) or {}).get("value")
-        return "" if said is None else str(said)
+def settings_of_all(client: Any, topics: dict[str, Any], broker: int | None = None) -> dict[str, Settings]:
+    """The settings of all topics that can be read. One that is gone by now leaves `topics`."""
+    found = settings(client, (name for name, said in topics.items() if not said.error), broker)
+    for pause in PAUSES_S:
+        missing = [name for name, said in topics.items() if not said.error and name not in found]
+        if not missing:
+            break
+        time.sleep(pause)
+        for name, said in client.topics(broker, missing[:TOPICS_AT_ONCE]).items():
+            if said.error == NO_SUCH_TOPIC:
+                del topics[name]
+        found.update(settings(client, (name for name in missing if name in topics), broker))
+    return found
 
-    minimum, unclean = value(MINIMUM), value(UNCLEAN)
+
+def _settings(rows: Mapping[str, Any]) -> Settings:
+    def value(name: str) -> str:
+        return rows[name].value if name in rows else ""
+
+    def own(name: str) -> bool:
+        return name in rows and rows[name].source == OF_THE_TOPIC
+
     return Settings(
-        int(minimum) if minimum.isdigit() else None,
-        {"true": True, "false": False}.get(unclean.lower()),
-        any(value(name) for name in THROTTLED),
+        as_count(value(MINIMUM)), as_flag(value(UNCLEAN)), any(value(name) for name in THROTTLED),
+        own(MINIMUM), own(UNCLEAN),
+    )  # fmt: skip
+
+
+def as_count(value: str) -> int | None:
+    return int(value) if value.isdigit() else None
+
+
+def as_flag(value: str) -> bool | None:
+    return {"true": True, "false": False}.get(value.lower())
+
+
+def strictest(said: Settings, replicas: Iterable[int], defaults: Mapping[int, Defaults]) -> Defaults:
+    """What counts for a partition: the topic's own setting, else the strictest default of the brokers that may lead it.
+
+    In a configuration that is rolled half the brokers differ, and the one that leads takes its own.
+    """
+    told = [defaults[broker] for broker in replicas if broker in defaults]
+    counts = [one.min_isr for one in told if one.min_isr is not None]
+    flags = [one.unclean for one in told if one.unclean is not None]
+    return Defaults(
+        said.min_isr if said.own_min_isr or not counts else max(counts),
+        said.unclean if said.own_unclean or not flags else any(flags),
     )
 
 
 def partitions(
-    topics: Sequence[Mapping[str, Any]], told: Mapping[str, Settings], moves: Mapping[Any, Any],
-    tell: Callable[[str], None],
+    topics: Mapping[str, Any], told: Mapping[str, Settings], defaults: Mapping[int, Defaults],
+    moves: Mapping[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]], tell: Callable[[str], None],
 ) -> Iterator[Partition]:  # fmt: skip
     """The partitions of every topic; `tell` gets a sentence of each topic that told only a part of them."""
-    moving = {(key.topic, key.partition): move for key, move in moves.items()}
-    for topic in topics:
-        name = str(topic["name"])
-        why = _half(topic)
+    for name, said in topics.items():
+        why = _half(said)
         if why:
             tell(f"topic {name[:80]} cannot be read ({why})")
-        if not topic.get("error_code"):
-            for row in topic["partitions"]:
-                move = moving.get((name, int(row["partition_index"])), {})
-                yield _partition(name, row, told.get(name, UNKNOWN), move)
+        if not said.error:
+            known = told.get(name, UNKNOWN)
+            for number, leader, replicas, isr, offline in said.rows:
+                counts = strictest(known, replicas, defaults)
+                adding, removing = moves.get((name, number), ((), ()))
+                yield Partition(name, number, leader, replicas, isr, counts.min_isr, adding, removing, offline,
+                                counts.unclean)  # fmt: skip
 
 
-def hidden(admin: Any, shown: Sequence[Mapping[str, Any]], kept: Iterable[str]) -> list[Mapping[str, Any]]:
+def hidden(client: Any, shown: Iterable[str], kept: Iterable[str], broker: int | None = None) -> dict[str, Any]:
     """What Kafka says, asked by name, of topics that brokers keep and that it did not show to us.
 
-    A list of all topics silently lacks those that we may not DESCRIBE; asked by name they are an error. One that was
-    made since, or is being deleted, is none.
+    A list of all topics silently lacks those that we may not DESCRIBE; asked by name they are an error. One that is
+    being deleted is none.
     """
-    names = set(kept) - {str(topic["name"]) for topic in shown}
-    said = admin.describe_topics(sorted(names)[:TOPICS_AT_ONCE]) if names else []
-    return [topic for topic in said if topic.get("error_code") != NO_SUCH_TOPIC]
+    names = sorted(set(kept) - set(shown))[:TOPICS_AT_ONCE]
+    said = client.topics(broker, names) if names else {}
+    return {name: one for name, one in said.items() if one.error != NO_SUCH_TOPIC}
 
 
-def _half(topic: Mapping[str, Any]) -> str:
+def _half(said: Any) -> str:
     """Why what is said of this topic is not all of it; empty if it is."""
-    if topic.get("error_code"):
-        return WHYS.get(topic["error_code"], f"error {topic['error_code']}")
-    numbers = sorted(int(row["partition_index"]) for row in topic["partitions"])
+    if said.error:
+        return WHYS.get(said.error, f"error {said.error}")
+    numbers: Sequence[int] = sorted(row[0] for row in said.rows)
     if not numbers:
         return "it has no partitions"
-    return "" if numbers == list(range(len(numbers))) else f"only {len(numbers)} of its partitions are told"
-
-
-def _partition(topic: str, row: Mapping[str, Any], told: Settings, move: Mapping[str, Any]) -> Partition:
-    return Partition(
-        topic, int(row["partition_index"]), int(row["leader_id"]), tuple(row["replica_nodes"]),
-        tuple(row["isr_nodes"]), told.min_isr, tuple(move.get("adding_replicas") or ()),
-        tuple(move.get("removing_replicas") or ()), tuple(row.get("offline_replicas") or ()), told.unclean,
-    )  # fmt: skip
+    return "" if list(numbers) == list(range(len(numbers))) else f"only {len(numbers)} of its partitions are told"

@@ -110,8 +110,7 @@ class Disk(NamedTuple):
 @contextlib.contextmanager
 def gate_site(folder: pathlib.Path, mode: str, device: str = "") -> Iterator[GateSite]:
     """mode: zookeeper, kraft or combined (brokers that are controllers). device: for the disk of broker 2, if any."""
-    begin = {"zookeeper": kafka_cluster.with_zookeeper, "kraft": kafka_cluster.with_kraft,
-             "combined": kafka_cluster.with_combined}[mode]  # fmt: skip
+    begin = kafka_cluster.MODES[mode]
     with site(folder, BROKERS if mode == "combined" else [*BROKERS, *QUORUM]) as hosts:
         places = [machine.place for machine in hosts.machines.values()]
         brokers, quorum = places[: len(IDS)], places[len(IDS) :]

@@ -13,8 +13,9 @@ from typing import Any
 from smoketests.readers import CannotRead, kafka
 from smoketests.readers.kafka import KafkaFacts, Partition
 from tests.real.ensemble import Ensemble, Member, Place
-from tests.real.kafka_servers import Kafka, format_logs
+from tests.real.kafka_servers import VERSION, Kafka, format_logs
 from tests.real.namespace import wait_for
+from tests.real.relay import Relay
 from tests.real.zookeeper import free_port
 
 HERE = tuple(Place("127.0.0.1") for _ in range(3))
@@ -29,14 +30,17 @@ FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 
 
 class KafkaCluster:
-    """Brokers 1, 2 and 3. controllers: of a KRaft cluster, by node id. ensemble: of one with ZooKeeper."""
+    """Brokers 1, 2, 3, … controllers: of a KRaft cluster, by node id. ensemble: of one with ZooKeeper. relays: of
+    brokers that reach the controllers through one."""
 
     def __init__(
-        self, brokers: Sequence[Kafka], ensemble: Ensemble | None = None, controllers: Mapping[int, Kafka] | None = None
-    ) -> None:
-        self.brokers = dict(zip(IDS, brokers))
+        self, brokers: Sequence[Kafka], ensemble: Ensemble | None = None,
+        controllers: Mapping[int, Kafka] | None = None, relays: Mapping[int, Relay] | None = None,
+    ) -> None:  # fmt: skip
+        self.brokers = dict(enumerate(brokers, 1))
         self.ensemble = ensemble
         self.controllers = dict(controllers or {})
+        self.relays = dict(relays or {})
 
     @property
     def servers(self) -> list[str]:
@@ -169,18 +173,20 @@ def is_whole(facts: KafkaFacts, brokers: int) -> bool:
 @contextlib.contextmanager
 def with_zookeeper(
     folder: pathlib.Path, places: Sequence[Place] = HERE, quorum: Sequence[Place] = (),
-    log_dirs: Mapping[int, Sequence[pathlib.Path]] | None = None,
+    log_dirs: Mapping[int, Sequence[pathlib.Path]] | None = None, version: str = VERSION,
+    settings: Mapping[int, Mapping[str, object]] | None = None,
 ) -> Iterator[KafkaCluster]:  # fmt: skip
-    """Three brokers that register in an ensemble of three. log_dirs: of brokers that have other ones than `logs`."""
+    """Brokers that register in an ensemble of three. log_dirs: of those that have other ones than `logs`."""
     with Ensemble(folder, places=quorum) as ensemble:
         common = {
             "zookeeper.connect": f"{','.join(ensemble.servers)}/kafka",
             "zookeeper.session.timeout.ms": SESSION_MS,
         }
         brokers = [
-            Kafka(folder / f"broker{number}", {"broker.id": number, **common, **_dirs(log_dirs, number)},
-                  host=place.address, enter=place.enter)
-            for number, place in zip(IDS, places)
+            Kafka(folder / f"broker{number}", {"broker.id": number, **common, **_dirs(log_dirs, number),
+                                               **(settings or {}).get(number, {})},
+                  host=place.address, enter=place.enter, version=version)
+            for number, place in enumerate(places, 1)
         ]  # fmt: skip
         yield from _running(KafkaCluster(brokers, ensemble), brokers)
 
@@ -188,11 +194,20 @@ def with_zookeeper(
 @contextlib.contextmanager
 def with_kraft(
     folder: pathlib.Path, places: Sequence[Place] = HERE, quorum: Sequence[Place] = HERE,
-    log_dirs: Mapping[int, Sequence[pathlib.Path]] | None = None,
+    log_dirs: Mapping[int, Sequence[pathlib.Path]] | None = None, version: str = VERSION,
+    relayed: Sequence[int] = (), settings: Mapping[int, Mapping[str, object]] | None = None,
 ) -> Iterator[KafkaCluster]:  # fmt: skip
-    """Three brokers and three controllers, each a process of its own; the controllers' node ids are 11, 12 and 13."""
+    """Brokers and controllers, each a process of its own; the controllers' node ids are 11, 12 and 13.
+
+    relayed: brokers that reach the controllers through a relay, which may be frozen. settings: of single brokers.
+    """
     ports = [free_port() for _ in quorum]
     voters = [f"{node}@{at.address}:{port}" for node, at, port in zip(CONTROLLERS, quorum, ports)]
+    detours = {number: {free_port(): port for port in ports} for number in relayed}
+    through = {
+        number: {"controller.quorum.voters": ",".join(f"{node}@127.0.0.1:{at}" for node, at in zip(CONTROLLERS, way))}
+        for number, way in detours.items()
+    }
     common: dict[str, object] = {
         "controller.quorum.voters": ",".join(voters), "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT", **BROKER_S,
@@ -200,15 +215,19 @@ def with_kraft(
     controllers = {
         node: Kafka(folder / f"controller{node}", {
             "process.roles": "controller", "node.id": node, "listeners": f"CONTROLLER://{at.address}:{port}", **common,
-        }, port, at.address, at.enter) for node, at, port in zip(CONTROLLERS, quorum, ports)
+        }, port, at.address, at.enter, version) for node, at, port in zip(CONTROLLERS, quorum, ports)
     }  # fmt: skip
     brokers = [
         Kafka(folder / f"broker{number}", {"process.roles": "broker", "node.id": number, **common,
-                                           **_dirs(log_dirs, number)}, host=place.address, enter=place.enter)
-        for number, place in zip(IDS, places)
+                                           **_dirs(log_dirs, number), **through.get(number, {}),
+                                           **(settings or {}).get(number, {})},
+              host=place.address, enter=place.enter, version=version)
+        for number, place in enumerate(places, 1)
     ]  # fmt: skip
     format_logs([*controllers.values(), *brokers])
-    yield from _running(KafkaCluster(brokers, None, controllers), [*controllers.values(), *brokers])
+    with contextlib.ExitStack() as stack:
+        relays = {number: stack.enter_context(Relay(way)) for number, way in detours.items()}
+        yield from _running(KafkaCluster(brokers, None, controllers, relays), [*controllers.values(), *brokers])
 
 
 @contextlib.contextmanager
@@ -230,6 +249,11 @@ def with_combined(
     ]  # fmt: skip
     format_logs(servers)
     yield from _running(KafkaCluster(servers, None, dict(zip(IDS, servers))), servers)
+
+
+MODES: Mapping[str, Callable[..., contextlib.AbstractContextManager[KafkaCluster]]] = {
+    "zookeeper": with_zookeeper, "kraft": with_kraft, "combined": with_combined,
+}  # fmt: skip
 
 
 def _dirs(log_dirs: Mapping[int, Sequence[pathlib.Path]] | None, number: int) -> dict[str, object]:

@@ -21,8 +21,7 @@ HOSTS = tuple(replace(host(number), name=f"kafka-a0{number}", address="127.0.0.1
 
 @pytest.fixture(scope="module", params=["zookeeper", "kraft"])
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    begin = {"zookeeper": kafka_cluster.with_zookeeper, "kraft": kafka_cluster.with_kraft}[request.param]
-    with begin(tmp_path_factory.mktemp(request.param)) as running:
+    with kafka_cluster.MODES[request.param](tmp_path_factory.mktemp(request.param)) as running:
         running.create("orders", (1, 2, 3), (2, 3, 1), (3, 1, 2), min_insync_replicas=2)
         running.settle()
         yield running

@@ -198,18 +198,6 @@ def test_a_clients_properties_that_cannot_be_used_are_a_problem_and_no_traceback
     missing = readers.look(Cluster("prod-a", HOSTS, kafka=("127.0.0.1:1",)), {})
 
     assert missing.problems == {"kafka": "SMOKE_KAFKA_CLIENT: /nowhere/prod-a.properties: No such file or directory"}
-    with pytest.raises(CannotRead, match="must be a PEM file"):
-        client_properties.parse("ssl.truststore.location=/etc/kafka/trust.jks\n", "client.properties")
-
-
-def test_the_words_of_a_clients_properties() -> None:
-    login = LOGIN.format("smoke", 'a\\"b', "")
-    text = "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nssl.endpoint.identification.algorithm=\n"
-
-    assert client_properties.parse(f"{text}sasl.jaas.config={login}\n", "x") == {
-        "security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN", "ssl_check_hostname": False,
-        "sasl_plain_username": "smoke", "sasl_plain_password": 'a"b',
-    }  # fmt: skip
 
 
 # --- servers that are none; they stand in for brokers with TLS, logins and failures

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from smoketests.readers import CannotRead, kafka, kafka_brokers, kafka_topics
+from smoketests.readers import CannotRead, kafka, kafka_brokers, kafka_quorum, kafka_topics
 from smoketests.readers.kafka import Quorum, Voter
+from smoketests.readers.kafka_client import Setting, TopicSaid
 from smoketests.readers.kafka_questions import Questions
 
 
@@ -18,10 +19,10 @@ def quorum(leader: int, **voters: int) -> dict[str, Any]:
 
 
 def test_how_far_the_voters_are_behind() -> None:
-    assert kafka._quorum(quorum(1, v1=10_000, v2=9_500, v3=-1)) == Quorum(
+    assert kafka_quorum.parse(quorum(1, v1=10_000, v2=9_500, v3=-1)) == Quorum(
         1, (Voter(1, 0), Voter(2, 500), Voter(3, kafka.NEVER))
     )
-    assert kafka._quorum(quorum(1, v1=-1, v2=-1)) == Quorum(1, (Voter(1, None), Voter(2, None)))
+    assert kafka_quorum.parse(quorum(1, v1=-1, v2=-1)) == Quorum(1, (Voter(1, None), Voter(2, None)))
 
 
 def asked(ask: Any, optional: bool = False, seconds: float = 20.0) -> tuple[Any, list[str]]:
@@ -55,7 +56,7 @@ def test_what_a_new_broker_does_not_answer_is_missing_though_an_old_one_may_lack
 
 
 def test_a_quorum_that_is_described_oddly_is_untold() -> None:
-    answer, untold = asked(lambda: kafka._quorum({"topics": []}), optional=True)
+    answer, untold = asked(lambda: kafka_quorum.parse({"topics": []}), optional=True)
 
     assert answer is None and untold == ["the quorum cannot be read: IndexError list index out of range"]
 
@@ -97,26 +98,24 @@ def test_untold_is_bounded_however_much_is_missing() -> None:
     assert len(questions.untold) == 20 and max(map(len, questions.untold)) == 300
 
 
-def topic_said(name: str, *numbers: int, error: int = 0) -> dict[str, Any]:
-    rows = [{"partition_index": number, "leader_id": 1, "replica_nodes": [1, 2], "isr_nodes": [1],
-             "offline_replicas": [2]} for number in numbers]  # fmt: skip
-    return {"name": name, "error_code": error, "partitions": rows}
+def topic_said(*numbers: int, error: int = 0) -> TopicSaid:
+    return TopicSaid(error, tuple((number, 1, (1, 2), (1,), (2,)) for number in numbers))
 
 
 @pytest.mark.parametrize(
     ("topic", "sentence"),
     [
-        (topic_said("t", error=29), "topic t cannot be read (does it let us DESCRIBE every topic?)"),
-        (topic_said("t", error=5), "topic t cannot be read (error 5)"),
-        (topic_said("t"), "topic t cannot be read (it has no partitions)"),
-        (topic_said("t", 0, 2), "topic t cannot be read (only 2 of its partitions are told)"),
+        (topic_said(error=29), "topic t cannot be read (does it let us DESCRIBE every topic?)"),
+        (topic_said(error=5), "topic t cannot be read (error 5)"),
+        (topic_said(), "topic t cannot be read (it has no partitions)"),
+        (topic_said(0, 2), "topic t cannot be read (only 2 of its partitions are told)"),
     ],
 )
-def test_half_a_topic_is_told(topic: dict[str, Any], sentence: str) -> None:
+def test_half_a_topic_is_told(topic: TopicSaid, sentence: str) -> None:
     untold: list[str] = []
-    rows = list(kafka_topics.partitions([topic, topic_said("u", 1, 0)], {}, {}, untold.append))
+    rows = list(kafka_topics.partitions({"t": topic, "u": topic_said(1, 0)}, {}, {}, {}, untold.append))
 
-    assert untold == [sentence] and len(rows) == 2 + len(topic["partitions"])
+    assert untold == [sentence] and len(rows) == 2 + len(topic.rows)
     assert rows[-1].offline == (2,) and rows[-1].unclean is None and rows[-1].min_isr is None
 
 
@@ -131,18 +130,18 @@ def test_a_log_dir_that_failed_and_one_of_an_old_broker() -> None:
     assert sizes == {("t", 0): 7, ("t", 1): 9}, "the larger replica counts"
 
 
-class Admin:
-    """A stand-in for kafka-python's admin client with the answers of one broker."""
+class Client:
+    """A stand-in for our Kafka client with the answers of one broker."""
 
-    def __init__(self, log_dirs: list[dict[str, Any]], **settings: str | None) -> None:
+    def __init__(self, log_dirs: list[dict[str, Any]], **settings: str) -> None:
         self._log_dirs = log_dirs
-        self._settings = {name.replace("_", "."): {"value": value} for name, value in settings.items()}
+        self._settings = {name.replace("_", "."): Setting(value, 5) for name, value in settings.items()}
 
-    def describe_log_dirs(self, topic_partitions: Any, brokers: list[int]) -> list[dict[str, Any]]:
-        return [{"broker": brokers[0], "log_dirs": self._log_dirs}]
+    def log_dirs(self, broker: int) -> list[dict[str, Any]]:
+        return self._log_dirs
 
-    def describe_configs(self, asked: Any, config_filter: str) -> dict[str, Any]:
-        return {"broker": {asked[0].name: self._settings}}
+    def own_settings(self, broker: int, wanted: Any) -> dict[str, Setting]:
+        return self._settings
 
 
 ONE_DIR: list[dict[str, Any]] = [{"error_code": 0, "log_dir": "/d1", "topics": []}]
@@ -151,16 +150,45 @@ RATE = "leader_replication_throttled_rate"
 
 @pytest.mark.parametrize(
     ("settings", "throttled"),
-    [({}, False), ({RATE: str(2**63 - 1)}, False), ({RATE: None}, False), ({RATE: "1000000"}, True)],
+    [({}, False), ({RATE: str(2**63 - 1)}, False), ({RATE: ""}, False), ({RATE: "1000000"}, True)],
 )
 def test_a_limit_is_a_throttle_and_the_largest_number_is_none(settings: dict[str, Any], throttled: bool) -> None:
-    admin = Admin(ONE_DIR, log_retention_hours="168", **settings)
-
-    assert kafka_brokers.ask(admin, 1).throttled is throttled
+    assert kafka_brokers.ask(Client(ONE_DIR, log_retention_hours="168", **settings), 1).throttled is throttled
 
 
 def test_a_broker_that_may_not_be_asked_is_not_one_without_faults() -> None:
     with pytest.raises(CannotRead, match="it names none; does it let us DESCRIBE the cluster"):
-        kafka_brokers.ask(Admin([], log_retention_hours="168"), 1)
+        kafka_brokers.ask(Client([], log_retention_hours="168"), 1)
     with pytest.raises(CannotRead, match="does it let us DESCRIBE_CONFIGS"):
-        kafka_brokers.ask(Admin(ONE_DIR), 1)
+        kafka_brokers.ask(Client(ONE_DIR), 1)
+
+
+def test_what_only_the_controllers_know_is_told_by_the_first_broker_that_reaches_them() -> None:
+    from kafka.errors import NotControllerError
+
+    over = threading.Event()
+
+    def ask(broker: int) -> str:
+        if broker == 1:
+            over.wait()
+        if broker == 2:
+            raise NotControllerError
+        return f"through {broker}"
+
+    questions = Questions(20)
+    said = questions.begin_any("the quorum", [1, 2, 3], ask)()
+    over.set()
+
+    assert said == "through 3" and questions.untold == []
+
+
+def test_why_nobody_could_tell_is_the_reason_of_the_controller() -> None:
+    from kafka.errors import ClusterAuthorizationFailedError, NotControllerError
+
+    def ask(broker: int) -> None:
+        raise ClusterAuthorizationFailedError if broker == 2 else NotControllerError
+
+    questions = Questions(20)
+
+    assert questions.begin_any("reassignments", [1, 2, 3], ask)() is None
+    assert len(questions.untold) == 1 and "ClusterAuthorizationFailedError" in questions.untold[0]
