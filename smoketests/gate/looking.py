@@ -22,6 +22,7 @@ from smoketests.gate.identities import servers_seen
 from smoketests.gate.maintenance import PURPOSES, REPLACE_DISK, Maintenance
 from smoketests.gate.situation import Situation, may_have_brokers
 from smoketests.progress import Progress
+from smoketests.readers import client_properties
 
 if TYPE_CHECKING:
     from inventory.model import Cluster, Host, Inventory
@@ -79,12 +80,21 @@ def _check(maintenance: Maintenance, store: str) -> None:
         raise asking.CannotAsk(problem)
 
 
+def _check_login(cluster: Cluster) -> None:
+    """A client.properties that cannot be used is a mistake of ours, and told before anybody is asked."""
+    try:
+        client_properties.of(cluster.name)
+    except readers.CannotRead as error:
+        raise asking.CannotAsk(str(error)) from None
+
+
 def _situation(
     maintenance: Maintenance, wanted: asking.Wanted, run_id: str, at: float, say: Callable[[str], None]
 ) -> tuple[Maintenance, Situation]:
     named, inventory, cluster, leaving = resolved(maintenance, wanted)
     for note in inventory.notes:
         say(note)
+    _check_login(cluster)
     store = wanted.store or records.STORE
     unread: dict[str, str] = {}
     before = _before(store, named, at, unread)

@@ -206,7 +206,6 @@ LOGIN = 'PlainLoginModule required username="smoke" password="geheim";'
     [
         ("security.protocol=SSL\n", "TLS with it fails"),
         (f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={LOGIN}\n", "lets us ask nothing"),
-        ("security.protocol=SSL\nssl.truststore.location=/nowhere.pem\nssl.truststore.type=PEM\n", "No such file"),
     ],
 )  # fmt: skip
 def test_a_wrong_protocol_or_login_is_cannot_tell_with_the_reason(
@@ -219,6 +218,25 @@ def test_a_wrong_protocol_or_login_is_cannot_tell_with_the_reason(
     assert (decided.answer, decided.exit_code) == ("CANNOT TELL", 3), decided
     assert reason in decided.of("cannot tell")["availability"], decided
     assert "geheim" not in str(decided.document) + decided.said
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ("security.protocl=SSL\n", "security.protocl is not known here; did you mean security.protocol?"),
+        ("security.protocol=SSL\nssl.truststore.location=/nowhere.jks\n", "/nowhere.jks: No such file or directory"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_the_clients_properties_is_one_sentence_and_nobody_is_asked(
+    site: GateSite, tmp_path: pathlib.Path, settings: str, sentence: str
+) -> None:
+    (tmp_path / "client.properties").write_text(settings)
+    asked = ["gate", "--host", "kafka-a01", "--for", "reboot", "--store", str(tmp_path / "store")]
+    environment = {"SMOKE_KAFKA_CLIENT": str(tmp_path / "client.properties")}
+    done = site.hosts.smoke(site.inventory, *asked, environment=environment)
+
+    assert done.returncode == 3 and done.stdout == "" and sentence in done.stderr, done
+    assert len(done.stderr.splitlines()) <= 3 and not (tmp_path / "store").exists()
 
 
 def test_a_real_broker_that_wants_another_login_is_cannot_tell(site: GateSite, tmp_path: pathlib.Path) -> None:

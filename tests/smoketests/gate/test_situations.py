@@ -17,6 +17,7 @@ from smoketests.gate.decision import CANNOT_TELL, FAILED, GO, NO_GO, PASSED, UNT
 from smoketests.gate.ensembles import holders
 from smoketests.gate.runs import Change, Run
 from smoketests.readers.kafka import Quorum, Voter
+from smoketests.readers.kafka_facts import Dispute, Doubt
 from smoketests.readers.zookeeper import NO_ANSWER, REFUSED, Member
 from tests.smoketests.cluster.views import said
 from tests.smoketests.gate.situations import (
@@ -168,6 +169,17 @@ PARTITIONS = [
     untold("no partition could be read", "offline", kafka_says=kafka()._replace(partitions=None)),
     untold("reassignments could not be read", "reassignments",
            kafka_says=kafka(untold=("reassignments cannot be read: no answer in 22 s",))),
+    untold("a broker with the same partitions tells old metadata", "metadata",
+           kafka_says=kafka(doubts=(Doubt(2, "its metadata is old: 14 s behind the controllers"),))),
+    go("a broker without the same partitions does not answer", "metadata", WARNED,
+       kafka_says=kafka(partition(replicas=(1, 3), min_isr=1), doubts=(Doubt(2, "it does not answer"),))),
+    go("the broker that leaves is cut off", "metadata", kafka_says=kafka(doubts=(Doubt(1, "it does not answer"),))),
+    untold("brokers do not agree on a partition of ours", "metadata",
+           kafka_says=kafka(disputes=(Dispute("orders", 1, "broker 1: leader 1; broker 2: leader 2"),))),
+    go("brokers do not agree on a partition elsewhere", "metadata",
+       kafka_says=kafka(*ORDERS, partition("x", 0, (2, 3), min_isr=1), disputes=(Dispute("x", 0, "who says what"),))),
+    untold("the broker that came back tells old metadata", "metadata", after=True,
+           kafka_says=kafka(doubts=(Doubt(1, "its metadata is old: 14 s behind the controllers"),))),
     untold("this Kafka is too old to tell its reassignments", "reassignments", kafka_says=kafka(tells_moves=False)),
     untold("throttles could not be read", "throttles", kafka_says=kafka(throttled=None)),
     untold("Kafka is out of reach", "availability", kafka_says=None, problems={"kafka": "nothing listens there"}),

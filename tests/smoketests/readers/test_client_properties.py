@@ -127,7 +127,8 @@ def test_pem_may_stand_in_the_file_itself_with_its_line_breaks_lost(stores: Stor
     trusted, chain, key = stores.trust["PEM"].read_text(), stores.certificate.read_text(), stores.key
     rows = {
         "security.protocol": "SSL", "ssl.truststore.type": "PEM", "ssl.keystore.type": "PEM",
-        "ssl.truststore.certificates": trusted.replace("\n", ""), "ssl.keystore.key": key.replace("\n", " \\\n   "),
+        "ssl.truststore.certificates": trusted.replace("\n", ""),
+        "ssl.keystore.key": key.strip().replace("\n", " \\\n   "),
         "ssl.keystore.certificate.chain": chain.replace("\n", "\\n"), "ssl.key.password": KEY_PASSWORD,
         "ssl.endpoint.identification.algorithm": "",
     }  # fmt: skip
