@@ -38,15 +38,24 @@ def left_in_step(members: Sequence[Member], leaving: Sequence[Member], most_behi
     leader = next((member for member in members if member.mode == "leader"), None)
     if leader is None or leader.synced_followers is None:
         return staying
-    named = len([member for member in members if member.mode != "observer"])
-    unnamed = max(voter_count(members) - named, 0)
     going = len([member for member in leaving if member.mode in VOTING])
-    return max(min(staying + unnamed, leader.synced_followers + 1 - going), 0)
+    return max(min(staying + unnamed(members), leader.synced_followers + 1 - going), 0)
 
 
 def silent(members: Iterable[Member]) -> list[str]:
     """The servers of which nothing is known."""
     return [member.server for member in members if member.state not in (ANSWERED, REFUSED, NOT_SERVING)]
+
+
+def size_told(members: Sequence[Member]) -> bool:
+    """Whether a server, or /zookeeper/config, told how many vote: the inventory may name but a part of them."""
+    alone = len(members) == 1 and members[0].mode == "standalone"
+    return alone or any(member.quorum_size or member.voters for member in members)
+
+
+def unnamed(members: Sequence[Member]) -> int:
+    """How many voters the inventory does not name: they were not asked."""
+    return max(voter_count(members) - len([member for member in members if member.mode != "observer"]), 0)
 
 
 def majority(members: Sequence[Member]) -> int:

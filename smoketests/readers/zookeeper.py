@@ -83,10 +83,16 @@ def read(servers: Sequence[str]) -> ZooKeeperFacts:
     if not any(member.state in (words.ANSWERED, words.NOT_ALLOWED, words.EMPTY, NO_ANSWER) for member in members):
         return ZooKeeperFacts(members, untold=f"no server of it serves: {members[0].server}: {members[0].why}")
     try:
-        brokers, controller = within(REGISTRY_S, "ZooKeeper", lambda: _registry(addresses, chroot))
+        voters, registry = within(REGISTRY_S, "ZooKeeper", lambda: _session(addresses, chroot))
     except CannotRead as error:
         return ZooKeeperFacts(members, untold=str(error))
-    return ZooKeeperFacts(members, brokers, controller)
+    return registry._replace(members=tuple(_with_voters(member, voters) for member in members))
+
+
+def _with_voters(member: Member, voters: tuple[tuple[str, str], ...]) -> Member:
+    """A server that does not tell its configuration (`conf` is not in its whitelist) has that of /zookeeper/config."""
+    told = member.voters is not None or not member.mode or member.mode == "standalone"
+    return member if told or not voters else member._replace(voters=voters)
 
 
 def _members(addresses: Sequence[tuple[str, int]]) -> tuple[Member, ...]:
@@ -183,8 +189,8 @@ def _voter(value: str) -> str:
     return value.partition(";")[0].removesuffix(":participant")
 
 
-def _registry(addresses: Sequence[tuple[str, int]], chroot: str) -> tuple[tuple[Registered, ...], int | None]:
-    """Who is registered, through one session that ends with it."""
+def _session(addresses: Sequence[tuple[str, int]], chroot: str) -> tuple[tuple[tuple[str, str], ...], ZooKeeperFacts]:
+    """Who votes and who is registered, through one session that ends with it; the members are left out."""
     from kazoo.client import KazooClient
     from kazoo.exceptions import KazooException, NoAuthError, NoNodeError
     from kazoo.handlers.threading import KazooTimeoutError
@@ -197,11 +203,16 @@ def _registry(addresses: Sequence[tuple[str, int]], chroot: str) -> tuple[tuple[
     where = f"{chroot}/brokers/ids"
     try:
         client.start(timeout=SESSION_S)
-        return _brokers(client, where), _controller(client, f"{chroot}/controller")
-    except NoNodeError:
-        raise CannotRead(f"ZooKeeper has no {where}: no Kafka cluster has registered below this path") from None
-    except NoAuthError:
-        raise CannotRead(f"ZooKeeper does not let us read {where}: its ACL wants a login") from None
+        voters = _voters(client)
+        try:
+            facts = ZooKeeperFacts((), _brokers(client, where), _controller(client, f"{chroot}/controller"))
+        except NoNodeError:
+            facts = ZooKeeperFacts((), untold=f"ZooKeeper has no {where}: no Kafka cluster has registered below it")
+        except NoAuthError:
+            facts = ZooKeeperFacts((), untold=f"ZooKeeper does not let us read {where}: its ACL wants a login")
+        except CannotRead as error:
+            facts = ZooKeeperFacts((), untold=str(error))
+        return voters, facts
     except KazooTimeoutError:
         raise CannotRead(f"ZooKeeper gave no session in {SESSION_S:.0f} s") from None
     except KazooException as error:
@@ -209,6 +220,26 @@ def _registry(addresses: Sequence[tuple[str, int]], chroot: str) -> tuple[tuple[
     finally:
         client.stop()
         client.close()
+
+
+def _voters(client: Any) -> tuple[tuple[str, str], ...]:
+    """Those of /zookeeper/config, which every client may read; none before ZooKeeper 3.5, or where it is closed."""
+    from kazoo.exceptions import NoAuthError, NoNodeError
+
+    try:
+        data, _stat = client.get("/zookeeper/config")
+    except (NoNodeError, NoAuthError):
+        return ()
+    return voters_of((data or b"").decode("utf-8", "replace"))
+
+
+def voters_of(text: str) -> tuple[tuple[str, str], ...]:
+    """The voters of a dynamic configuration, as (number, host:port:port).
+
+    server.1=zk1:2888:3888:participant;0.0.0.0:2181
+    """
+    config = java_properties.parse(text[:LONGEST_ANSWER])
+    return tuple(sorted((key[7:], _voter(value)) for key, value in config.items() if _is_voter(key, value)))
 
 
 def _brokers(client: Any, where: str) -> tuple[Registered, ...]:

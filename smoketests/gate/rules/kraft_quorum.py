@@ -5,6 +5,8 @@ of all voters. A quorum of 1 or 2 stops while one is away; Strimzi lets it, here
 
 Failed: no leader; too few voters caught up would be left; afterwards, a voter of these hosts is behind.
 
+For a decommission, which takes a voter away for good: what is left could lose none.
+
 Warned: the quorum's leader leaves (if others are to be done too, do it last); voters that stay are behind.
 
 Cannot tell: which voter runs on the host, and it matters; this version does not tell who is caught up.
@@ -20,6 +22,7 @@ from agent.status import CRITICAL, UNKNOWN, WARNING, Verdict, critical, unknown,
 from smoketests.cluster.view import CannotTell, NotAsked, some
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.ensembles import holders as holders_of
+from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.rules import judged_in
 from smoketests.gate.situation import KRAFT_ROLE, Situation
@@ -52,7 +55,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     if not known and not unnamed:
         return ruled(_leaderless(quorum), "no controller leaves", leader=quorum.leader)
     evidence = {"leader": quorum.leader, "behind_ms": {str(voter.id): voter.behind_ms for voter in quorum.voters}}
-    verdicts = _any_of(quorum, known, unnamed, limits)
+    verdicts = _any_of(quorum, known, unnamed, limits, situation.purpose == DECOMMISSION)
     return ruled(verdicts, "enough controllers that are caught up are left", leaving=sorted(known), **evidence)
 
 
@@ -108,10 +111,10 @@ def _not_back(quorum: Quorum, known: set[int], unnamed: int, limits: Mapping[str
     return [critical(f"voter {some([str(number) for number in late])} has not caught up with the leader yet")]
 
 
-def _any_of(quorum: Quorum, known: set[int], unnamed: int, limits: Mapping[str, Any]) -> list[Verdict]:
+def _any_of(quorum: Quorum, known: set[int], unnamed: int, limits: Mapping[str, Any], for_good: bool) -> list[Verdict]:
     """The verdicts; where it is not known which voters leave, they count only if it is the same whoever they are."""
     others = sorted({voter.id for voter in quorum.voters} - known)
-    cases = [_without(quorum, known | set(more), limits) for more in itertools.combinations(others, unnamed)]
+    cases = [_without(quorum, known | set(more), limits, for_good) for more in itertools.combinations(others, unnamed)]
     if not cases:
         return [unknown(f"{unnamed} controllers leave, of which nobody tells which voter they are")]
     statuses = {_worst(case) for case in cases}
@@ -128,7 +131,9 @@ def _leaderless(quorum: Quorum) -> list[Verdict]:
     return [critical("the controllers have no leader")] if quorum.leader < 0 else []
 
 
-def _without(quorum: Quorum, leaving: Collection[int], limits: Mapping[str, Any]) -> list[Verdict]:
+def _without(
+    quorum: Quorum, leaving: Collection[int], limits: Mapping[str, Any], for_good: bool = False
+) -> list[Verdict]:
     verdicts = _leaderless(quorum)
     if any(voter.behind_ms is None for voter in quorum.voters if voter.id != quorum.leader):
         verdicts.append(unknown("this version does not tell how far the controllers are behind their leader"))
@@ -142,9 +147,19 @@ def _without(quorum: Quorum, leaving: Collection[int], limits: Mapping[str, Any]
         verdicts.append(critical(f"a quorum of {voters} stops while {who} is away: nobody elects leaders"))
     elif late:
         verdicts.append(warning(f"voter {some([str(number) for number in late])} is behind the leader"))
+    if for_good and leaving and not _worst(verdicts):
+        verdicts += _for_good(voters, left, who)
     if quorum.leader in leaving:
         verdicts.append(warning(f"voter {quorum.leader} leads the quorum: if others are to be done too, do it last"))
     return verdicts
+
+
+def _for_good(voters: int, left: int, who: str) -> list[Verdict]:
+    """A voter that never comes back still counts in the majority, until it is removed."""
+    spare = left - (voters // 2 + 1)
+    said = f"{who} is one of {voters} voters: without it for good the quorum could lose {max(spare, 0)} more"
+    mend = "add another controller and remove this voter first"
+    return [critical(f"{said}; {mend}") if spare < 1 else warning(f"{said}; {mend}")]
 
 
 def behind(quorum: Quorum, timeout_ms: int) -> set[int]:

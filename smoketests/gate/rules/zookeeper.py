@@ -3,11 +3,13 @@
 Asked of the cluster's own ensemble, and of every other cluster whose ensemble has a server on these hosts.
 
 Failed: fewer servers in step would be left than a majority; an ensemble of 1 or 2, which stops with any that goes; for
-hosts without a server of it: it has no leader, or can lose none.
+hosts without a server of it: it has no leader, or can lose none. For a decommission, which takes the server away for
+good: what is left could lose none of its servers.
 
 Warned: the ensemble's leader leaves (if others are to be done too, do it last); servers that stay are not in step.
 
-Cannot tell: servers did not answer without which there may be no majority; which server runs on the host.
+Cannot tell: servers did not answer, or stand in no inventory, without which there may be no majority; nobody tells how
+many vote (`conf` or `mntr` of a server, /zookeeper/config); which server runs on the host.
 """
 
 from __future__ import annotations
@@ -17,13 +19,16 @@ from typing import Any
 
 from agent.status import CRITICAL, UNKNOWN, WARNING, Verdict, count_of, critical, unknown, warning
 from smoketests.cluster.view import CannotTell, ClusterView, NotAsked, some
+from smoketests.cluster.zk_quorum import voter_count
 from smoketests.gate import ensembles
 from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.rules import judged_in
 from smoketests.gate.situation import ZOOKEEPER_ROLE, Situation
 from smoketests.readers.zookeeper import Member
 
+UNTOLD = "neither they nor /zookeeper/config tell; let their whitelist allow conf (4lw.commands.whitelist)"
 LIMITS: Mapping[str, Any] = {"behind_transactions": 10_000}
 PURPOSES = ALL
 WHEN = ("before", "after")
@@ -70,9 +75,10 @@ def _of_view(situation: Situation, view: ClusterView, limits: Mapping[str, Any])
     leaving = [] if situation.after or situation.stays_up else _leaving(situation, view)
     if not leaving:
         return _as_it_is(view), f"{view.cluster.name}'s ensemble of {len(members)} is in step"
-    return _without(
-        members, leaving, limits
-    ), f"{_left(members, leaving, limits)} in step are left, enough for a majority"
+    found = _without(members, leaving, limits)
+    if situation.purpose == DECOMMISSION:
+        found += _for_good(members, leaving, limits)
+    return found, f"{_left(members, leaving, limits)} in step are left, enough for a majority"
 
 
 def _leaving(situation: Situation, view: ClusterView) -> list[Member]:
@@ -112,9 +118,14 @@ def _without(members: Sequence[Member], leaving: Sequence[Member], limits: Mappi
     staying = [member for member in members if member not in leaving and member.mode != "observer"]
     silent = ensembles.silent(staying)
     said = f"without {who}, {count_of(left, 'server')} in step would be left, the majority is {needed}"
+    unasked = ensembles.unnamed(members)
     verdicts = []
+    if not ensembles.size_told(members):
+        return [unknown(f"how many servers vote beside {some([one.server for one in members])}: {UNTOLD}")]
     if left < needed and left + len(silent) >= needed:
         verdicts.append(unknown(f"{said}; {some(silent)} gave no answer: {_why(members, silent)}"))
+    elif left < needed and left + len(silent) + unasked >= needed and not _counted(members):
+        verdicts.append(unknown(f"{said}; {count_of(unasked, 'voter')} more stand in no inventory: add them"))
     elif left < needed:
         verdicts.append(critical(said))
     elif left < len(staying):
@@ -124,6 +135,23 @@ def _without(members: Sequence[Member], leaving: Sequence[Member], limits: Mappi
     if any(member.mode == "leader" for member in leaving):
         verdicts.append(warning(f"{who} leads the ensemble: if other servers are to be done too, do it last"))
     return verdicts
+
+
+def _counted(members: Sequence[Member]) -> bool:
+    """Whether the leader tells how many follow it, those that the inventory does not name among them."""
+    return any(member.mode == "leader" and member.synced_followers is not None for member in members)
+
+
+def _for_good(members: Sequence[Member], leaving: Sequence[Member], limits: Mapping[str, Any]) -> list[Verdict]:
+    """A server that never comes back still counts in the majority, as long as it stands in the configuration."""
+    going = [member for member in leaving if member.mode != "observer"]
+    spare = _left(members, leaving, limits) - ensembles.majority(members)
+    if not going or spare < 0:
+        return []
+    who, voters = some([member.server for member in going]), count_of(voter_count(members), "voter")
+    said = f"{who} is one of {voters}: without it for good the ensemble could lose {spare} more"
+    mend = "put another server in its place first, and take it out of the configuration"
+    return [critical(f"{said}; {mend}")] if spare < 1 else [warning(f"{said}; {mend}")]
 
 
 def _why(members: Sequence[Member], silent: Sequence[str]) -> str:

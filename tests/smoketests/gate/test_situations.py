@@ -211,6 +211,23 @@ QUORUMS = [
            problems={"zookeeper": "the reader failed"}),
     untold("no server of the ensemble has this host's name", "zookeeper", leaving="zk-a04",
            hosts=[server(4, address="10.0.0.4")]),
+    no_go("one of three servers is to go for good", "zookeeper", leaving="zk-a01", purpose="decommission"),
+    go("one of five servers is to go for good", "zookeeper", WARNED, leaving="zk-a01", purpose="decommission",
+       hosts=[server(4), server(5)], zookeeper_says=ensemble(
+           *(member(n, "leader" if n == 2 else "follower", synced_followers=4 if n == 2 else None, quorum_size=5)
+             for n in range(1, 6)))),
+    untold("nobody tells how many servers vote", "zookeeper", leaving="zk-a01", zookeeper_says=ensemble(
+        *(member(n, mode, quorum_size=None, synced_followers=None)
+          for n, mode in ((1, "follower"), (2, "leader"), (3, "follower"))))),
+    untold("two of five voters stand in no inventory, and the leader does not tell of them", "zookeeper",
+           leaving="zk-a01", zookeeper_says=ensemble(*(
+               member(n, mode, quorum_size=None, synced_followers=None,
+                      voters=tuple((str(k), f"zk{k}:2888:3888") for k in range(1, 6)))
+               for n, mode in ((1, "follower"), (2, "leader"), (3, "follower"))))),
+    no_go("one of three controllers is to go for good", "kraft_quorum", kraft=True, purpose="decommission",
+          kafka_says=kafka(partition(replicas=(1, 2), min_isr=1), quorum=quorum(v1=10, v2=300, v3=0))),
+    go("one of five controllers is to go for good", "kraft_quorum", WARNED, kraft=True, purpose="decommission",
+       kafka_says=kafka(partition(replicas=(1, 2), min_isr=1), quorum=quorum(v1=1, v2=1, v3=0, v4=1, v5=1))),
     go("one of three controllers leaves", "kraft_quorum", leaving=A01, kraft=True,
        kafka_says=kafka(quorum=quorum(v1=10, v2=300, v3=0))),
     no_go("one of three controllers leaves, another is behind", "kraft_quorum", kraft=True,
