@@ -1,44 +1,31 @@
-"""The night's mail: made of a digest, sent once. The settings come from a YAML file, its password never does."""
+"""The night's mail, made of a digest, and its settings from a YAML file, which never hold the password."""
 
 from __future__ import annotations
 
-import json
+import datetime
 import os
-import smtplib
-import ssl
-import time
-from collections.abc import Callable
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
 from typing import Any, NamedTuple
 
-from fleet import digest as words
-from fleet import page, reports
+from fleet import page, plain_text
 from fleet.charts import Chart
-from fleet.compact import HOME
 from fleet.digest import Digest
-from fleet.files import Files
 
-LETTERS = f"{HOME}/mail"
 STARTTLS, TLS, NONE = "starttls", "tls", "none"
 PORTS = {STARTTLS: 587, TLS: 465, NONE: 25}
-RETRY_S = 20.0
 
 
 class BadSettings(ValueError):
     """The mail settings cannot be used, and this is why."""
 
 
-class NotSent(Exception):
-    """No server took the mail, and this is why."""
-
-
 class Settings(NamedTuple):
     """Whom to write to, and by which server.
 
     security: `starttls`, `tls`, or `none` (only for a server on this machine or without a password).
-    password_env, password_file: where the password is. link: the address under which people open the store.
+    password_env, password_file: where the password is. link: the address of the pages (`--site`).
     """
 
     host: str
@@ -107,16 +94,18 @@ def password(settings: Settings) -> str:
         raise BadSettings(f"password_file {settings.password_file}: {error.strerror}") from error
 
 
-def letter(said: Digest, charts: list[Chart], settings: Settings) -> EmailMessage:
-    """Plain text that reads well alone, and HTML with its pictures. The same night gives the same Message-ID."""
+def letter(said: Digest, charts: list[Chart], settings: Settings, store_id: str) -> EmailMessage:
+    """The mail. A second one of the same night and store has the same Message-ID, so that it shows once."""
+    domain = _domain(settings.sender)
     mail = EmailMessage(policy=SMTP)
     mail["Subject"] = said.subject
     mail["From"] = settings.sender
     mail["To"] = ", ".join(settings.to)
-    mail["Date"] = format_datetime(_now())
-    mail["Message-ID"] = f"<smoke-{said.date}@{_domain(settings.sender)}>"
+    mail["Date"] = format_datetime(datetime.datetime.now(datetime.timezone.utc))
+    mail["Message-ID"] = f"<smoke-{said.date}-{store_id}@{domain}>"
+    mail["List-Id"] = f"Fleet health <smoke-{store_id}.{domain}>"
     mail["Auto-Submitted"] = "auto-generated"
-    mail.set_content(words.text(said, settings.link))
+    mail.set_content(plain_text.text(said, settings.link))
     mail.add_alternative(page.html(said, charts, page.by_cid, settings.link), subtype="html")
     html = mail.get_payload()[1]  # type: ignore[index]
     for chart in charts:
@@ -127,96 +116,5 @@ def letter(said: Digest, charts: list[Chart], settings: Settings) -> EmailMessag
     return mail
 
 
-def _now() -> Any:
-    import datetime
-
-    return datetime.datetime.now(datetime.timezone.utc)
-
-
 def _domain(sender: str) -> str:
     return sender.rpartition("@")[2].strip(" >") or "localhost"
-
-
-def send(mail: EmailMessage, settings: Settings, retry_s: float = RETRY_S) -> list[str]:
-    """Hand it to the server; a server that is busy or away is asked again. Gives the addresses that it refused.
-
-    Raises NotSent when nobody gets it, and BadSettings.
-    """
-    secret = password(settings) if settings.user else ""
-    for left in range(settings.tries - 1, -1, -1):
-        try:
-            return _hand_over(mail, settings, secret)
-        except (smtplib.SMTPAuthenticationError, smtplib.SMTPNotSupportedError, ssl.SSLCertVerificationError) as error:
-            raise NotSent(_reason(settings, error)) from error
-        except (OSError, smtplib.SMTPException) as error:
-            if not left or _refused_for_good(error):
-                raise NotSent(_reason(settings, error)) from error
-            time.sleep(retry_s)
-    raise BadSettings("tries must be at least 1")
-
-
-def _hand_over(mail: EmailMessage, settings: Settings, secret: str) -> list[str]:
-    port = settings.port or PORTS[settings.security]
-    context = ssl.create_default_context(cafile=settings.ca_file or None)
-    if settings.security == TLS:
-        server: smtplib.SMTP = smtplib.SMTP_SSL(settings.host, port, timeout=settings.timeout_s, context=context)
-    else:
-        server = smtplib.SMTP(settings.host, port, timeout=settings.timeout_s)
-    with server:
-        if settings.security == STARTTLS:
-            server.starttls(context=context)
-        if settings.user:
-            server.login(settings.user, secret)
-        return sorted(server.send_message(mail, settings.sender, list(settings.to)))
-
-
-def _refused_for_good(error: Exception) -> bool:
-    if isinstance(error, smtplib.SMTPRecipientsRefused):
-        return all(code >= 500 for code, _said in error.recipients.values())
-    return isinstance(error, smtplib.SMTPResponseException) and error.smtp_code >= 500
-
-
-def _reason(settings: Settings, error: Exception) -> str:
-    port = settings.port or PORTS[settings.security]
-    return f"{settings.host}:{port}: {' '.join(str(error).split()) or type(error).__name__}"[:400]
-
-
-def was_sent(files: Files, date: str) -> str:
-    """When the night's mail was sent; empty if it was not, or if nobody knows whether it was."""
-    try:
-        said = json.loads(files.read(f"{LETTERS}/{date}.json"))
-        return str(said["at"]) if said["state"] == "sent" else ""
-    except (FileNotFoundError, ValueError, KeyError):
-        return ""
-
-
-def send_once(
-    files: Files,
-    said: Digest,
-    charts: list[Chart],
-    settings: Settings,
-    tell: Callable[[str], None],
-    retry_s: float = RETRY_S,
-) -> str:
-    """Send unless it was sent; gives when that was, or nothing if it is sent now. Raises NotSent, BadSettings.
-
-    A crash between the server's yes and our note of it is the one moment where a second mail goes out; it then has
-    the same Message-ID.
-    """
-    reports.number_of(said.date)
-    already = was_sent(files, said.date)
-    if already:
-        return already
-    mail = letter(said, charts, settings)
-    _note(files, said.date, "sending")
-    tell("sending")
-    refused = send(mail, settings, retry_s)
-    _note(files, said.date, "sent")
-    tell("sent")
-    if refused:
-        tell(f"{settings.host} did not take the mail for {', '.join(refused)}")
-    return ""
-
-
-def _note(files: Files, date: str, state: str) -> None:
-    files.replace(f"{LETTERS}/{date}.json", json.dumps({"state": state, "at": f"{_now():%Y-%m-%dT%H:%M:%SZ}"}).encode())

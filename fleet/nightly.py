@@ -15,7 +15,21 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from fleet import charts, compact, digest, flat, mail, page, reports, retention, session, tables, views
+from fleet import (
+    charts,
+    compact,
+    delivery,
+    digest,
+    flat,
+    mail,
+    page,
+    plain_text,
+    reports,
+    retention,
+    session,
+    tables,
+    views,
+)
 from fleet.compact import HOME, Manifest
 from fleet.files import Files, HadoopFiles, LocalFiles, is_local
 from fleet.night import Night, Rows
@@ -91,10 +105,11 @@ def _at_work(wanted: Wanted) -> Iterator[tuple[Files, Any]]:
 
 def deliver(files: Files, night: Night, wanted: Wanted, settings: mail.Settings | None, tell: Tell) -> Done:
     """The summary into the store first, so that it is there whatever becomes of the mail."""
-    said = digest.digest(night)
+    undelivered = _retry_earlier(files, night.date, settings, tell) if settings else []
+    said = digest.digest(night, undelivered)
     pictures = charts.charts(night)
     link = settings.link if settings else ""
-    text = digest.text(said, link)
+    text = plain_text.text(said, link)
     html = page.html(said, pictures, page.inside, link)
     kept = f"{SUMMARIES}/date={night.date}"
     files.replace(f"{kept}/summary.txt", text.encode())
@@ -106,9 +121,17 @@ def deliver(files: Files, night: Night, wanted: Wanted, settings: mail.Settings 
     if not settings:
         return done
     try:
-        return done._replace(sent_before=mail.send_once(files, said, pictures, settings, tell))
-    except (mail.NotSent, mail.BadSettings) as error:
+        letter = mail.letter(said, pictures, settings, delivery.store_id(files))
+        return done._replace(sent_before=delivery.send_once(files, night.date, letter, settings, tell))
+    except (delivery.NotSent, mail.BadSettings) as error:
         return done._replace(unsent=str(error))
+
+
+def _retry_earlier(files: Files, date: str, settings: mail.Settings, tell: Tell) -> list[str]:
+    try:
+        return delivery.retry_earlier(files, date, settings, tell)
+    except mail.BadSettings as error:  # tonight's mail will say so too, after the summary is written
+        return [f"earlier mails: {error}"]
 
 
 def _write_out(folder: str, text: str, html: str, pictures: list[charts.Chart]) -> None:

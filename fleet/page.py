@@ -8,19 +8,20 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from fleet.charts import COLOURS, Chart
+from fleet import addresses
+from fleet.charts import Chart
 from fleet.digest import HEALTHS, Digest
 
-TEMPLATE = os.path.join(os.path.dirname(__file__), "page.html")
+TEMPLATES = os.path.join(os.path.dirname(__file__), "templates")
 
 
 def html(said: Digest, charts: list[Chart], picture: Callable[[Chart], str], link: str = "") -> str:
-    """`picture` gives an image's address. All that hosts said is escaped."""
-    return str(
-        _template().render(
-            said=said, charts=charts, picture=picture, link=link.rstrip("/"), colours=COLOURS, healths=[*HEALTHS, "ok"]
-        )
-    )
+    """`picture` gives an image's address. link: the address of the pages, or empty. All that hosts said is escaped."""
+    return render("mail.html", said=said, charts=charts, picture=picture, link=link.rstrip("/"))
+
+
+def render(template: str, **values: Any) -> str:
+    return str(_environment().get_template(template).render(healths=[*HEALTHS, "ok"], addresses=addresses, **values))
 
 
 def inside(chart: Chart) -> str:
@@ -34,11 +35,10 @@ def by_cid(chart: Chart) -> str:
 
 
 @functools.lru_cache(1)
-def _template() -> Any:
+def _environment() -> Any:
     import jinja2
 
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    with open(TEMPLATE, encoding="utf-8") as file:
-        return environment.from_string(file.read())
+    return jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+    )  # fmt: skip

@@ -44,10 +44,10 @@ def date_of(day: int) -> str:
 def dates(files: Files) -> list[str]:
     """The days that the store has a folder for, oldest first."""
     found = (DAY_FOLDER.fullmatch(entry.name) for entry in files.list("") if entry.is_folder)
-    return sorted(match[1] for match in found if match and _is_date(match[1]))
+    return sorted(match[1] for match in found if match and is_date(match[1]))
 
 
-def _is_date(text: str) -> bool:
+def is_date(text: str) -> bool:
     try:
         return bool(number_of(text) or True)
     except ValueError:

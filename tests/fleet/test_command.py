@@ -202,7 +202,7 @@ def test_a_night_that_cannot_be_mailed_is_kept_and_the_exit_code_says_so(
 
     assert done.exit_code == 1
     assert "the mail could not be sent: 127.0.0.1:1: " in done.output
-    assert f"[smoke] {NIGHT}: 1 critical of 2 hosts\n" in done.output
+    assert f"[smoke] {NIGHT}: DATA AT RISK, 1 critical of 2 hosts\n" in done.output
     kept = store / "_fleet" / "summary" / f"date={NIGHT}"
     assert sorted(path.name for path in kept.iterdir()) == ["index.html", "summary.txt"]
     assert sorted(path.name for path in out.iterdir()) == ["health.png", "index.html", "summary.txt"]

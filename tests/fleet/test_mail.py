@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from fleet import charts, digest, mail, reports
+from fleet import charts, delivery, digest, mail, reports
 from fleet.files import LocalFiles
 from fleet.mail import Settings
 from fleet.night import Night
@@ -140,10 +140,9 @@ def send(server: Server, folder: Path, **changed: Any) -> tuple[str, list[str]]:
     told: list[str] = []
     judged = night()
     files = LocalFiles(str(folder))
-    before = mail.send_once(
-        files, digest.digest(judged), charts.charts(judged), settings(server, **changed), told.append, retry_s=0.1
-    )
-    return before, told
+    wanted = settings(server, **changed)
+    letter = mail.letter(digest.digest(judged), charts.charts(judged), wanted, delivery.store_id(files))
+    return delivery.send_once(files, NIGHT, letter, wanted, told.append, retry_s=0.1), told
 
 
 def parts(raw: bytes) -> dict[str, Any]:
@@ -159,10 +158,12 @@ def test_one_mail_with_plain_text_html_and_its_picture(server: Server, tmp_path:
     message = email.message_from_bytes(raw, policy=email.policy.SMTP)
     found = parts(raw)
     html = found["text/html"].get_content()
-    assert message["Subject"] == f"[smoke] {NIGHT}: 1 critical of 2 hosts"
+    assert message["Subject"] == f"[smoke] {NIGHT}: DATA AT RISK, 1 critical of 2 hosts"
     assert message["To"] == "ops@example.org, sre@example.org"
-    assert message["Message-ID"] == f"<smoke-{NIGHT}@example.org>"
-    assert "kafka-a03  mounts /kafka/d3" in found["text/plain"].get_content()
+    store = delivery.store_id(LocalFiles(str(tmp_path)))
+    assert message["Message-ID"] == f"<smoke-{NIGHT}-{store}@example.org>"
+    assert message["List-Id"] == f"Fleet health <smoke-{store}.example.org>"
+    assert "prod-a kafka-a03  mounts /kafka/d3" in found["text/plain"].get_content()
     assert found["image/png"]["Content-ID"] == "<health@smoke>"
     assert found["image/png"].get_content() == charts.charts(night())[0].png
     assert "cid:health@smoke" in html
@@ -184,7 +185,63 @@ def test_one_recipient_refused_does_not_cost_the_others(server: Server, tmp_path
     before, told = send(server, tmp_path)
 
     assert (before, len(server.mails)) == ("", 1)
-    assert told[-1] == "localhost did not take the mail for sre@example.org"
+    assert told[-1] == "localhost did not take the mail for sre@example.org: 550 no such user"
+
+
+def test_a_recipient_that_is_greylisted_gets_the_mail_on_the_next_run(server: Server, tmp_path: Path) -> None:
+    server.behave["sre@example.org"] = "451 greylisted, come back later"
+    send(server, tmp_path, tries=1)
+    known = delivery.recipients(LocalFiles(str(tmp_path)), NIGHT)
+    del server.behave["sre@example.org"]
+
+    send(server, tmp_path)
+    send(server, tmp_path)
+
+    assert {name: row.state for name, row in known.items()} == {"ops@example.org": "sent", "sre@example.org": "waiting"}
+    assert [received(raw) for raw in server.mails] == [received(server.mails[0])] * 2
+    after = delivery.recipients(LocalFiles(str(tmp_path)), NIGHT)
+    assert {row.state for row in after.values()} == {"sent"}
+    assert not list(tmp_path.glob("_fleet/mail/*.eml"))
+
+
+def received(raw: bytes) -> str:
+    return str(email.message_from_bytes(raw, policy=email.policy.SMTP)["Message-ID"])
+
+
+def test_a_mail_that_failed_all_day_is_sent_and_told_of_in_the_next_night(server: Server, tmp_path: Path) -> None:
+    server.behave["sre@example.org"] = "451 greylisted, come back later"
+    files, wanted = LocalFiles(str(tmp_path)), settings(server)
+    send(server, tmp_path, tries=1)
+    still_waiting = delivery.retry_earlier(files, "2026-11-20", wanted, lambda _words: None)
+    del server.behave["sre@example.org"]
+
+    delivered = delivery.retry_earlier(files, "2026-11-21", wanted, lambda _words: None)
+
+    assert still_waiting == [f"{NIGHT}: not delivered to sre@example.org: 451 greylisted, come back later"]
+    assert (delivered, len(server.mails)) == ([], 2)
+    (section,) = digest.digest(night(), still_waiting).rest
+    assert (section.name, section.lines[0].text) == ("undelivered", still_waiting[0])
+
+
+def test_a_wrong_password_is_tried_once_and_a_later_run_may_succeed(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SMOKE_TEST_PASSWORD", "wrong")
+    with pytest.raises(delivery.NotSent):
+        send(server, tmp_path)
+    monkeypatch.setenv("SMOKE_TEST_PASSWORD", PASSWORD)
+
+    send(server, tmp_path)
+
+    assert len(server.mails) == 1
+
+
+def test_two_stores_of_one_domain_have_mails_of_their_own(server: Server, tmp_path: Path) -> None:
+    for name in ("east", "west"):
+        (tmp_path / name).mkdir()
+        send(server, tmp_path / name)
+
+    assert len({received(raw) for raw in server.mails}) == 2
 
 
 def test_a_server_that_is_busy_is_asked_again(server: Server, tmp_path: Path) -> None:
@@ -198,24 +255,24 @@ def test_a_server_that_is_busy_is_asked_again(server: Server, tmp_path: Path) ->
 def test_a_server_that_says_no_for_good_is_not_asked_again(server: Server, tmp_path: Path) -> None:
     server.behave["DATA"] = "554 not from you"
 
-    with pytest.raises(mail.NotSent, match=r"554.*not from you"):
+    with pytest.raises(delivery.NotSent, match=r"554.*not from you"):
         send(server, tmp_path)
 
     assert server.mails == []
-    assert mail.was_sent(LocalFiles(str(tmp_path)), NIGHT) == ""
+    assert {row.state for row in delivery.recipients(LocalFiles(str(tmp_path)), NIGHT).values()} == {"refused"}
 
 
 def test_a_wrong_password_is_said(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SMOKE_TEST_PASSWORD", "wrong")
 
-    with pytest.raises(mail.NotSent, match="535") as failed:
+    with pytest.raises(delivery.NotSent, match="535") as failed:
         send(server, tmp_path)
 
     assert "wrong" not in str(failed.value)
 
 
 def test_a_certificate_that_nobody_trusts_is_refused(server: Server, tmp_path: Path) -> None:
-    with pytest.raises(mail.NotSent, match="CERTIFICATE_VERIFY_FAILED"):
+    with pytest.raises(delivery.NotSent, match="CERTIFICATE_VERIFY_FAILED"):
         send(server, tmp_path, ca_file="")
 
 
@@ -224,7 +281,7 @@ def test_a_server_without_tls_gets_no_password(tmp_path: Path) -> None:
     running = controller.Controller(controller.Controller, hostname="localhost", port=free_port())
     running.start()
     try:
-        with pytest.raises(mail.NotSent, match="STARTTLS"):
+        with pytest.raises(delivery.NotSent, match="STARTTLS"):
             send(Server(running.port, "", [], {}), tmp_path, ca_file="")
     finally:
         running.stop()
@@ -233,14 +290,14 @@ def test_a_server_without_tls_gets_no_password(tmp_path: Path) -> None:
 def test_a_server_that_never_speaks_costs_no_more_than_its_timeout(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         began = time.monotonic()
-        with pytest.raises(mail.NotSent, match="timed out"):
+        with pytest.raises(delivery.NotSent, match="timed out"):
             send(Server(silent.getsockname()[1], "", [], {}), tmp_path, ca_file="", timeout_s=0.5, tries=2)
 
     assert time.monotonic() - began < 20
 
 
 def test_nobody_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(mail.NotSent, match="refused"):
+    with pytest.raises(delivery.NotSent, match="refused"):
         send(Server(free_port(), "", [], {}), tmp_path, ca_file="", tries=1)
 
 

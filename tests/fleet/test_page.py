@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fleet import charts, digest, page
+from fleet import addresses, charts, digest, page, plain_text, table_lines
 from fleet.night import Night
 from tests.fleet.test_mail import night
 
@@ -20,9 +22,10 @@ def crowded() -> Night:
     """Many findings, with words as long as hosts can make them."""
     judged = night()
     change = judged.tables["changes"][0]
-    more = [{**change, "host": f"kafka-{n:03d}", "reason": f"{WIDE} number {n}", "item": WIDE} for n in range(40)]
+    more = [{**change, "host": f"kafka-{n:03d}", "reason": f"{WIDE} {'x' * n}", "item": WIDE} for n in range(40)]
     trends = [
         {
+            "cluster": "prod-a",
             "host": f"kafka-with-a-long-name-{n}.dc1.example.org",
             "item": f"SERIAL{n:020d}",
             "model": "HGST HUH728080ALE600",
@@ -40,6 +43,7 @@ def crowded() -> Night:
     ]
     usage = [
         {
+            "cluster": "prod-b",
             "host": "kafka-b12",
             "item": WIDE,
             "used_percent": 81.2,
@@ -122,10 +126,11 @@ def test_what_hosts_say_is_escaped() -> None:
     assert "<img src=x" not in text
 
 
-def test_a_finding_links_to_its_stored_report() -> None:
+def test_a_finding_links_to_the_page_of_its_host() -> None:
     text = html(night(), "https://ops.example.org/smoke/")
 
-    assert 'href="https://ops.example.org/smoke/date=2026-11-19/030000-r.jsonl"' in text
+    assert f'href="https://ops.example.org/smoke/{addresses.host_page("prod-a", "kafka-a03")}"' in text
+    assert "<a " not in html(night())
 
 
 @pytest.mark.parametrize(
@@ -139,27 +144,157 @@ def test_a_finding_links_to_its_stored_report() -> None:
     ],
 )
 def test_hosts_are_folded_into_ranges(hosts: list[str], folded: str) -> None:
-    assert digest.fold(hosts) == folded
+    assert table_lines.fold(hosts) == folded
 
 
 def test_long_lists_say_how_many_were_left_out() -> None:
     said = digest.digest(crowded())
-    (new,) = [section for section in said.sections if section.name == "new"]
+    (today,) = said.first
 
-    assert (len(new.lines), new.more) == (digest.LINES_OF_SECTION, 41 - digest.LINES_OF_SECTION)
-    assert "and 16 more in the tables" in digest.text(said)
+    assert (len(today.lines), today.more) == (digest.LINES_OF_SECTION, 42 - digest.LINES_OF_SECTION)
+    assert "and 32 more in the tables" in plain_text.text(said)
+
+
+def of(judged: Night, *changes: dict[str, Any]) -> Night:
+    first = judged.tables["changes"][0]
+    return judged._replace(tables={**judged.tables, "changes": [{**first, **change} for change in changes]})
+
+
+def test_what_loses_data_comes_before_what_costs_redundancy_a_failing_disk_and_a_clock() -> None:
+    judged = of(
+        night(),
+        {"host": "kafka-a01", "check_name": "clock", "reason": "no server"},
+        {"host": "kafka-a02", "check_name": "smart", "reason": "predicts its failure"},
+        {"host": "kafka-z99", "check_name": "mounts", "reason": "read-only", "change": "ongoing", "age_days": 9},
+        {"host": "kafka-a03", "check_name": "power", "reason": "PS1 failed"},
+    )
+
+    (today,) = digest.digest(judged).first
+
+    assert [line.where for line in today.lines] == [f"prod-a kafka-{name}" for name in ("z99", "a03", "a02", "a01")]
+    assert [line.consequence for line in today.lines] == [
+        "data at risk", "redundancy lost", "hardware about to fail", "service affected"]  # fmt: skip
+    assert digest.digest(judged).headline.startswith("Data at risk: prod-a kafka-z99 (mounts /kafka/d3). ")
+
+
+def test_a_setting_is_one_row_at_the_end_however_many_hosts_have_it() -> None:
+    changes = [
+        {"host": f"kafka-{n:04d}", "check_name": "swappiness", "reason": f"is {n}", "status": "warning"}
+        for n in range(1, 3001)
+    ]
+
+    said = digest.digest(of(night(), *changes))
+
+    assert [section.name for section in said.sections] == ["settings"]
+    (line,) = said.sections[0].lines
+    assert (line.where, line.text) == ("prod-a kafka-[0001-3000]", "is 1 to 3000 (3000 hosts)")
+    assert said.headline.startswith("Nothing to do today. ")
+
+
+@pytest.mark.parametrize(
+    ("reasons", "together"),
+    [
+        (["load 6.4 per CPU", "load 12 per CPU"], "load 6.4 to 12 per CPU (2 hosts)"),
+        (["PS2 lost AC 02:58Z", "PS2 lost AC 03:12Z"], "PS2 lost AC 02:58Z (2 hosts)"),
+        (["10.0.0.1 is slow", "10.0.0.2 is slow"], "10.0.0.1 is slow (2 hosts)"),
+        (["3 of 10, 5 %", "4 of 10, 7 %"], "3 to 4 of 10, 5 to 7 % (2 hosts)"),
+    ],
+)
+def test_hosts_that_differ_in_numbers_are_one_row_with_a_range(reasons: list[str], together: str) -> None:
+    said = digest.digest(of(night(), *({"host": f"k{n}", "reason": reason} for n, reason in enumerate(reasons))))
+
+    assert [line.text for section in said.sections for line in section.lines] == [together]
+
+
+def test_findings_of_two_clusters_keep_their_numbers() -> None:
+    row = {**night().tables["changes"][0], "check_name": "partitions", "item": "offline"}
+    rows = [{**row, "cluster": name, "reason": f"{count} offline"} for name, count in (("a", 3), ("b", 17))]
+    for one in rows:
+        del one["host"]
+
+    said = digest.digest(night()._replace(tables={**night().tables, "changes": [], "cluster_changes": rows}))
+
+    assert [(line.where, line.text) for line in said.first[0].lines] == [
+        ("cluster a", "3 offline"), ("cluster b", "17 offline")]  # fmt: skip
+
+
+def test_the_numbers_of_the_subject_are_those_of_the_table() -> None:
+    judged = night()
+    row = judged.tables["cluster_health"][0]
+    clusters = [
+        {**row, "cluster": f"c{n:02d}", "hosts": 5, "critical_hosts": n % 2, "silent_hosts": 1, "ok_hosts": 4 - n % 2}
+        for n in range(30)
+    ]
+
+    said = digest.digest(judged._replace(tables={**judged.tables, "cluster_health": clusters}))
+    text = plain_text.text(said)
+
+    assert said.subject == "[smoke] 2026-11-19: DATA AT RISK, 15 critical, 30 silent of 150 hosts"
+    assert re.search(r"^all +150 +15 +0 +0 +30 +105$", text, re.MULTILINE)
+    assert (len(said.clusters), said.quiet) == (10, 20)
+    assert "and 20 clusters without news" in text
+
+
+def test_a_night_of_ten_thousand_troubled_hosts_fits_into_a_mail() -> None:
+    judged = night()
+    health = judged.tables["cluster_health"][0]
+    checks = ("mounts", "smart", "raid", "power", "clock", "swappiness", "nic_link", "kafka_config", "cpu", "drift")
+    changes = [
+        {
+            "host": f"kafka-{n * 7 % 10_000:05d}.a-very-long-domain.dc{n % 3}.example.org",
+            "cluster": f"prod-{n % 40:02d}",
+            "check_name": checks[n % len(checks)],
+            "item": f"item-{n}",
+            "change": ("new", "worse", "ongoing", "resolved", "unseen")[n // 10 % 5],
+            "status": ("critical", "warning", "unknown")[n // 50 % 3],
+            "reason": f"{'reads ' * (n % 60)}{WIDE} on {chr(97 + n % 26)} since {n} s",
+        }
+        for n in range(10_000)
+    ]
+    clusters = [{**health, "cluster": f"prod-{n:02d}", "hosts": 250, "critical_hosts": 250} for n in range(40)]
+    silent = [
+        {"cluster": "prod-01", "host": f"zk-{n}", "last_day": judged.day - n % 9, "reason": f"timed out {n}"}
+        for n in range(800)
+    ]
+    judged = of(judged, *changes)
+    judged = judged._replace(tables={**judged.tables, "cluster_health": clusters, "silent_hosts": silent})
+    crowd = crowded().tables
+    judged = judged._replace(tables={**judged.tables, "disk_trends": crowd["disk_trends"] * 20})
+
+    said = digest.digest(judged)
+    whole = page.html(said, [], page.by_cid, "https://ops.example.org/smoke")
+
+    assert len(whole.encode()) < 90_000
+    assert max(len(line.where) for section in said.sections for line in section.lines) <= 120
+    assert said.first[0].name == "today"
+    assert len(said.first[0].lines) == 10
+
+
+def test_the_table_of_clusters_can_be_read_aloud() -> None:
+    text = html(night())
+
+    assert '<th scope="col">critical</th>' in text
+    assert '<th scope="row">prod-a</th>' in text
+    assert "<caption>Hosts by health</caption>" in text
+
+
+def test_the_page_has_colours_for_the_dark() -> None:
+    text = html(night())
+
+    assert '<meta name="color-scheme" content="light dark">' in text
+    assert "@media (prefers-color-scheme:dark)" in text
 
 
 def test_the_plain_text_stays_within_80_columns() -> None:
-    assert [line for line in digest.text(digest.digest(night())).splitlines() if len(line) > 80] == []
+    assert [line for line in plain_text.text(digest.digest(night())).splitlines() if len(line) > 80] == []
 
 
 def test_a_playbook_stands_on_one_line_with_its_arrow() -> None:
     judged = night()
     words = [{**judged.tables["changes"][0], "reason": "w" * length} for length in range(30, 75)]
 
-    text = digest.text(digest.digest(judged._replace(tables={**judged.tables, "changes": words[:25]})))
-    text += digest.text(digest.digest(judged._replace(tables={**judged.tables, "changes": words[25:]})))
+    nights = [{**judged.tables, "changes": [word]} for word in words]
+    text = "".join(plain_text.text(digest.digest(judged._replace(tables=tables))) for tables in nights)
 
     assert text.count("> hidden-readonly\n") == len(words)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fleet import compact, digest, nightly, reports
+from fleet import compact, digest, nightly, plain_text, reports
 from fleet.files import LocalFiles
 from fleet.night import Night
 from tests.fleet.history import NIGHT, header, host, line, write_run
@@ -275,8 +275,8 @@ def test_hostile_words_stay_in_their_own_row(spark: Any, tmp_path: Path) -> None
 
     (row,) = judged.tables["changes"]
     assert (row["host"], len(row["item"]), len(row["reason"])) == ("x'; DROP TABLE fleet; --", 200, 500)
-    assert "\x1b" not in digest.text(digest.digest(judged))
-    assert "[2Jiii" in digest.text(digest.digest(judged))
+    assert "\x1b" not in plain_text.text(digest.digest(judged))
+    assert "[2Jiii" in plain_text.text(digest.digest(judged))
     assert {row["host"] for row in judged.tables["host_health"]} == {"a01", "x'; DROP TABLE fleet; --"}
 
 

@@ -1,0 +1,28 @@
+"""Where the pages about a cluster, a host or a disk model stand, below the folder of the site. Pure.
+
+Names come from hosts, so a path keeps letters and digits of them only, and a checksum that tells them apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+FLEET = "index.html"
+
+
+def cluster_page(cluster: str) -> str:
+    return f"clusters/{_slug(cluster)}.html"
+
+
+def host_page(cluster: str, host: str) -> str:
+    return f"hosts/{_slug(cluster, host)}.html"
+
+
+def model_page(model: str) -> str:
+    return f"models/{_slug(model)}.html"
+
+
+def _slug(*names: str) -> str:
+    plain = re.sub(r"[^a-zA-Z0-9]+", "-", "-".join(names)).strip("-")[:60]
+    return f"{plain}-{hashlib.sha256(chr(0).join(names).encode()).hexdigest()[:8]}"
