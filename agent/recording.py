@@ -4,6 +4,7 @@ root/<path>      files that were read
 run/<command>    commands, named by their words; first line: the exit code, a line `--stderr--` before error output
 machine.json     everything else: time, processes, disks, interfaces, memory, touches, kernel records
 expected.json    what the machine should be; state.txt: what an earlier run left (both may be absent)
+removed.txt      what was left out because it is, or may be, a secret (see recordable.py)
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from agent import expected as expectations
+from agent import recordable
 from agent.expected import Expected
 from agent.host import (
     COMMAND_DEADLINE_S,
@@ -40,7 +42,6 @@ from agent.host import (
     ToolMissing,
     Touched,
 )
-from agent.patterns import pattern
 from agent.redaction import Redaction
 from agent.state import State
 
@@ -60,10 +61,14 @@ def _key(method: str, arguments: Words) -> str:
 
 
 class RecordingHost(Host):
-    """Asks another host, and writes every answer down. Redaction happens in `write`, over all texts at once."""
+    """Asks another host, and writes down of every answer what a recording may hold.
+
+    Names of the machine are replaced in `write`, over all texts at once.
+    """
 
     def __init__(self, machine: Host) -> None:
         super().__init__(machine.expected)
+        self._keep = recordable.Keeper()
         self._machine = machine
         self.state = machine.state
         self._memory = machine.state.given
@@ -76,10 +81,13 @@ class RecordingHost(Host):
         try:
             value = getattr(self._machine, method)(*arguments, **options)
         except CannotTell as error:
-            self._answers[key] = {"raises": type(error).__name__, "reason": str(error)}
+            self._answers[key] = self._raised(key, error)
             raise
-        self._answers[key] = {"value": value}
+        self._answers[key] = {"value": self._keep.every(key[:300], self._keep.answer(method, arguments, value))}
         return value
+
+    def _raised(self, where: str, error: CannotTell) -> Dict[str, str]:
+        return {"raises": type(error).__name__, "reason": self._keep.text(where[:300], str(error))}
 
     def now(self) -> float:
         return float(self._ask("now"))
@@ -96,10 +104,10 @@ class RecordingHost(Host):
         except Missing:
             raise
         except CannotTell as error:
-            self._answers[_key("read", (path,))] = {"raises": type(error).__name__, "reason": str(error)}
+            self._answers[_key("read", (path,))] = self._raised(path, error)
             raise
         if limit:
-            self._files[path] = _listening(text) if SOCKET_TABLE.search(path) else text
+            self._files[path] = self._keep.file(path, _listening(text) if SOCKET_TABLE.search(path) else text)
         else:
             self._answers[_key("exists", (path,))] = {"value": True}
         return text
@@ -116,10 +124,10 @@ class RecordingHost(Host):
         try:
             answer = self._machine.run(*argv, deadline_s=deadline_s, secret_env=secret_env, secret_from=secret_from)
         except CannotTell as error:
-            self._answers[_key("run", argv)] = {"raises": type(error).__name__, "reason": str(error)}
+            self._answers[_key("run", argv)] = self._raised(argv[0], error)
             raise
-        text = f"{answer.code}\n{answer.out}" + (f"{STDERR_MARK}{answer.err}" if answer.err else "")
-        self._commands[command_file(argv)] = text
+        out, err = self._keep.command(argv, answer.out), self._keep.command(argv, answer.err)
+        self._commands[command_file(argv)] = f"{answer.code}\n{out}" + (f"{STDERR_MARK}{err}" if err else "")
         return answer
 
     def touch(
@@ -136,7 +144,8 @@ class RecordingHost(Host):
 
     def processes(self) -> List[Process]:
         seen = self._machine.processes()
-        self._answers["processes"] = {"value": [_discreet(process) for process in seen]}
+        if "processes" not in self._answers:
+            self._answers["processes"] = {"value": [self._keep.process(process) for process in seen]}
         return seen
 
     def process_use(self, pid: int) -> ProcessUse:
@@ -186,14 +195,27 @@ class RecordingHost(Host):
         texts = {f"root{path}": text for path, text in self._files.items()}
         texts.update({f"run/{name}": text for name, text in self._commands.items()})
         texts["machine.json"] = json.dumps(answers, indent=1, sort_keys=True) + "\n"
-        texts["expected.json"] = json.dumps(_plain(self.expected), indent=1) + "\n"
-        texts["state.txt"] = self._memory
+        expected = self._keep.every("expected", _plain(self.expected))
+        texts["expected.json"] = json.dumps(expected, indent=1) + "\n"
+        texts["state.txt"] = self._keep.json("state", self._memory)
+        texts["removed.txt"] = self._keep.summary()
         redact = Redaction(texts)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.chmod(folder, 0o700)
         for name, text in texts.items():
-            path = os.path.join(folder, redact(name))
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "x", encoding="utf-8") as file:
-                file.write(redact(text))
+            _write(folder, redact(name), redact(text))
+
+
+def _write(folder: str, name: str, text: str) -> None:
+    """For our own eyes alone, and never over or through a file that is there."""
+    path = folder
+    for part in name.split("/")[:-1]:
+        path = os.path.join(path, part)
+        if not os.path.isdir(path):
+            os.mkdir(path, 0o700)
+    handle = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with open(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(text)
 
 
 def _listening(table: str) -> str:
@@ -204,13 +226,6 @@ def _listening(table: str) -> str:
         f"{row[1]}{'0' * len(row[2])}:{row[3]} {'0' * len(row[2])}:0000 0A 0:0 00:0 0 0 0 1" for row in found if row
     ]
     return "\n".join([header, *ports, ""])
-
-
-def _discreet(process: Process) -> Process:
-    """A command line may hold passwords: only those of Kafka and ZooKeeper are kept, without what looks like one."""
-    if not any("kafka" in word.lower() or "zookeeper" in word.lower() for word in process.argv):
-        return process._replace(argv=process.argv[:1])
-    return process._replace(argv=tuple(SECRET_ARGUMENT.sub(r"\1=redacted", word) for word in process.argv))
 
 
 def _plain(value: Any) -> Any:
@@ -228,8 +243,6 @@ def _plain(value: Any) -> Any:
 SOCKET_TABLE = re.compile(r"^/proc/.*net/tcp6?$")
 #    0: 0100007F:2384 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0  0 1472 1 0000000055c80193 100 0 0 10 0
 LISTENING_SOCKET = re.compile(r"(\s*\d+: )([0-9A-F]{8,32}):([0-9A-F]{4}) [0-9A-F]{8,32}:0000 0A .*")
-# -Djavax.net.ssl.keyStorePassword=hunter2
-SECRET_ARGUMENT = pattern(r"(?i)([^=]*(?:pass|secret|token|credential|key)[^=]*)=.*")
 
 
 class RecordingGap(AssertionError):

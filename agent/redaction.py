@@ -18,13 +18,16 @@ WWN = (pattern(r"0x[0-9a-f]{7}([0-9a-f]{9})\b"), pattern(r"\b[0-9a-f] [0-9a-f]{6
 WWN_JSON = pattern(r'"oui":\s*\d+,\s*"id":\s*(\d+)')
 MAC = pattern(r"\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b")
 IPV4 = pattern(r"(?<![\d.])(?!127\.|0\.0\.0\.0|255\.)(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
+# /home/ann/kafka/config/server.properties
+HOME = pattern(r"/home/[\w][\w.-]{0,60}")
 # a number below this is no name of anything, and replacing it would change other numbers
 SMALLEST_WWN_NUMBER = 1 << 24
 SHORTEST_HOST_NAME = 4
 
 
 class Redaction:
-    """Replaces serial numbers, World Wide Names, MAC and IP addresses and the host's name, each by one stand-in.
+    """Replaces serial numbers, World Wide Names, MAC and IP addresses, home folders and the host's name, each by
+    one stand-in.
 
     A stand-in keeps the first two letters and the length of a serial, and the vendor's part of a World Wide Name.
     """
@@ -40,6 +43,8 @@ class Redaction:
             self._stand_ins[mac] = f"02:00:00:00:{number >> 8 & 255:02x}:{number & 255:02x}"
         for number, address in _numbered(IPV4.findall(everything)):
             self._stand_ins[address] = f"192.0.2.{number % 256}"
+        for number, home in _numbered(HOME.findall(everything)):
+            self._stand_ins[home] = f"/home/user{number}"
         name = os.uname().nodename
         if len(name) >= SHORTEST_HOST_NAME:
             self._stand_ins[name] = "recorded-host"
