@@ -3,8 +3,9 @@
 It is sent as text with the ssh command and must be understood by any Python from 2.7 on, far enough to say "too old".
 What it says before the agent speaks stands on one line after the word SMOKE-BOOT.
 
-argv: hash of the bundle, its size in bytes, then the agent's own arguments. Standard input: one line of JSON, what the
-machine should be; then, if asked for, the bundle. When standard input closes, the asker is gone, and so are we.
+argv: hash of the bundle, its size in bytes when packed, then the agent's own arguments. Standard input: one line of
+JSON, what the machine should be; then, if asked for, the bundle packed. When standard input closes, the asker is gone,
+and so are we.
 """
 
 import sys
@@ -17,6 +18,7 @@ import io
 import os
 import stat
 import time
+import zlib
 
 OLDEST = (3, 9)
 OTHER_PYTHONS = ["python3.%d" % minor for minor in range(19, 8, -1)] + ["python3", "/usr/libexec/platform-python"]
@@ -91,11 +93,19 @@ def take_in(folder, digest, size, asker):
     data = read_own(path)
     if data is None or hashlib.sha256(data).hexdigest() != digest:
         say("need")
-        data = asker.read(size)
+        data = unpacked(asker.read(size))
         if hashlib.sha256(data).hexdigest() != digest:
             refuse("damaged", "the bundle changed on its way")
         put(path, data)
     return data
+
+
+def unpacked(data):
+    """It comes packed; what does not come whole is no bundle."""
+    try:
+        return zlib.decompress(data)
+    except zlib.error:
+        return b""
 
 
 def put(path, data):

@@ -75,7 +75,7 @@ def far_command(host: Host, user: str, options: Options, bundle: Bundle, run_id:
     """One command for the far shell, every word of it quoted."""
     seconds = str(int(options.run_s + options.grace_s) + FAR_LATER_S)
     words = ["timeout", "-k", "5", seconds, "sh", "-c", FIND_PYTHON, boot_source(), host.python]
-    words += [bundle.sha256, str(len(bundle.data)), *options.checks]
+    words += [bundle.sha256, str(len(bundle.packed)), *options.checks]
     words += ["--expected", "-", "--run-id", run_id, "--deadline", str(options.run_s)]
     if host.sudo == "yes" or (host.sudo == "auto" and user != "root"):
         asking = ["-S", "-p", SUDO_PROMPT + "\n"] if options.sudo_password else ["-n"]
@@ -184,7 +184,7 @@ class Hearing:
         elif text.startswith(MARK + "hello"):
             self._tell()
         elif text.startswith(MARK + "need"):
-            self._send(self._bundle.data)
+            self._send(self._bundle.packed)
         else:
             return False
         return True

@@ -182,7 +182,7 @@ def test_the_bundle_is_sent_once_per_host_and_version(server: Sshd, sent: list[i
 
     for made in (first, first, second, first, second):
         ask(server, made)
-    assert [size for size in sent if size > 100] == [len(first.data), len(second.data)]
+    assert [size for size in sent if size > 100] == [len(first.packed), len(second.packed)]
 
 
 def test_a_damaged_bundle_on_the_host_is_replaced(server: Sshd, sent: list[int]) -> None:
@@ -192,7 +192,7 @@ def test_a_damaged_bundle_on_the_host_is_replaced(server: Sshd, sent: list[int])
     server.in_its_files("sh", "-c", f"printf x >> {path}")
 
     assert "ours" in ask(server, made).reach.reason
-    assert sent.count(len(made.data)) == 2
+    assert sent.count(len(made.packed)) == 2
     assert server.in_its_files("sha256sum", path).split()[0] == made.sha256
 
 

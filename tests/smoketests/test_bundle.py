@@ -9,24 +9,28 @@ import pathlib
 import shutil
 import time
 import zipfile
+import zlib
 
 import pytest
 from click.testing import CliRunner
+from packaging.version import Version
 
 from agent import engine
 from smoketests import bundle
-from smoketests.bundle import BundleError
+from smoketests.bundle import BundleError, Wheel
 from smoketests.bundle_command import bundle as command
 
 SOME_WHEELS = {"x86_64": ("pyudev", "pysmart", "chardet", "humanfriendly", "psutil"), "aarch64": ("psutil",)}
 
 
-def wheel(path: pathlib.Path, name: str) -> None:
-    """A hand-made wheel with one module."""
+def wheel(folder: pathlib.Path, name: str, version: str = "1.0") -> Wheel:
+    """A hand-made wheel with one module, and its pin."""
+    path = folder / f"{name}-{version}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(f"{name}/__init__.py", "")
+        archive.writestr(f"{name}/__init__.py", f"# {folder.name} {version}")
         archive.writestr(f"{name}/tests/test_it.py", "")
-        archive.writestr(f"{name}-1.0.dist-info/METADATA", "")
+        archive.writestr(f"{name}-{version}.dist-info/METADATA", "")
+    return Wheel(name, version, hashlib.sha256(path.read_bytes()).hexdigest())
 
 
 @pytest.fixture
@@ -36,11 +40,13 @@ def wheels(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
     monkeypatch.setenv("PIP_RETRIES", "0")
     monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    pins: dict[str, tuple[Wheel, ...]] = {}
     for machine, names in SOME_WHEELS.items():
         folder = bundle.wheel_folder() / machine
         folder.mkdir(parents=True)
-        for name in names:
-            wheel(folder / f"{name}-1.0-py3-none-any.whl", name)
+        pins[machine] = tuple(wheel(folder, name) for name in names)
+    monkeypatch.setattr(bundle, "PLAIN", pins["x86_64"][:-1])
+    monkeypatch.setattr(bundle, "COMPILED", {machine: wheels[-1:] for machine, wheels in pins.items()})
     return bundle.wheel_folder()
 
 
@@ -71,16 +77,71 @@ def test_every_check_and_both_processors_are_in_it(wheels: pathlib.Path) -> None
 def test_without_wheels_and_without_internet_it_says_what_to_do(wheels: pathlib.Path) -> None:
     shutil.rmtree(wheels / "aarch64")
 
-    with pytest.raises(BundleError, match=r"needs psutil for aarch64.*without internet here.*wheels/aarch64"):
+    with pytest.raises(BundleError, match=r"needs psutil 1\.0 for aarch64.*without internet here.*wheels/aarch64"):
         bundle.build()
 
 
-def test_a_damaged_wheel_is_named(wheels: pathlib.Path) -> None:
-    broken = next((wheels / "x86_64").glob("psutil*"))
-    broken.write_bytes(b"PK\x03\x04 half of")
+@pytest.mark.parametrize("words", [b"PK\x03\x04 half of", b""])
+def test_a_file_that_is_not_the_pinned_one_is_not_packed_but_fetched_anew(wheels: pathlib.Path, words: bytes) -> None:
+    next((wheels / "x86_64").glob("psutil*")).write_bytes(words)
 
-    with pytest.raises(BundleError, match=r"psutil-1\.0.*damaged"):
+    with pytest.raises(BundleError, match=r"needs psutil 1\.0 for x86_64.*pip cannot get it"):
         bundle.build()
+
+
+def test_a_wheel_that_was_changed_by_a_byte_is_not_packed(wheels: pathlib.Path) -> None:
+    path = next((wheels / "x86_64").glob("pyudev*"))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("pyudev/evil.py", "")
+
+    with pytest.raises(BundleError, match=r"needs pyudev 1\.0"):
+        bundle.build()
+
+
+@pytest.mark.parametrize("version", ["1.0.1", "1.10", "0.9", "2.0"])
+def test_another_version_beside_the_pinned_one_is_never_taken(wheels: pathlib.Path, version: str) -> None:
+    before = bundle.build()
+    wheel(wheels / "x86_64", "psutil", version)
+
+    assert bundle.build() == before
+
+
+def test_an_index_that_gives_another_file_under_the_name_is_told_by_its_hash(
+    wheels: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real pip, from a folder in place of an index."""
+    pytest.importorskip("pip", reason="pip is missing in this environment")
+    index = tmp_path / "index"
+    index.mkdir()
+    path = next((wheels / "x86_64").glob("pyudev*"))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("pyudev/evil.py", "")
+        archive.writestr("pyudev-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+    path.rename(index / path.name)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+
+    with pytest.raises(BundleError, match="gives another file than the one whose hash is written"):
+        bundle.build()
+    assert not list((wheels / "x86_64").glob("pyudev*"))
+
+
+def test_the_bytes_do_not_depend_on_the_compressor(wheels: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with zlib-ng in place of zlib: other bytes over the wire, the same bundle."""
+    first, compress = bundle.build(), zlib.compress
+    monkeypatch.setattr(zlib, "compress", lambda data: compress(data, 1))
+    second = bundle.build()
+
+    assert first.packed != second.packed
+    assert (first.data, first.sha256) == (second.data, second.sha256)
+    with zipfile.ZipFile(io.BytesIO(first.data)) as archive:
+        assert {one.compress_type for one in archive.infolist()} == {zipfile.ZIP_STORED}
+
+
+def test_every_wheel_is_pinned_by_hash_for_every_processor() -> None:
+    assert set(bundle.COMPILED) == set(bundle.PLATFORMS)
+    for wheels in (bundle.PLAIN, *bundle.COMPILED.values()):
+        assert all(len(one.sha256) == 64 and Version(one.version) for one in wheels)
 
 
 def test_smoke_bundle_writes_it_and_tells_its_hash(wheels: pathlib.Path, tmp_path: pathlib.Path) -> None:

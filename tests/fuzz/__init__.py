@@ -1,0 +1,1 @@
+"""The fuzz lane (scripts/fuzz): what reads hostile words, family by family, under atheris."""
