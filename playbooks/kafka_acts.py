@@ -70,7 +70,7 @@ def plan(act: str, facts: KafkaFacts, broker: int | None, before: Order) -> Want
         raise CannotMove(f"{act} is for one broker, and this machine has none whose id is known")
     if act == AWAY:
         return _away(partitions, broker)
-    moves = kafka_moves.drain(partitions, facts.brokers, broker)
+    moves = kafka_moves.drain(partitions, facts.brokers, broker, facts.log_dirs or ())
     size = sum(one.size_bytes or 0 for one in moves) / 1e9
     return Wanted(act, (f"{len(moves)} replicas of broker {broker} are copied elsewhere, {size:.1f} GB",
                         *kafka_moves.words(moves)), moves)  # fmt: skip

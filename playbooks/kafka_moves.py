@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from smoketests.readers.kafka_facts import Partition
+from smoketests.gate.receivers import NoPlace, disks_of, place
+from smoketests.readers.kafka_facts import LogDir, Partition
 from smoketests.readers.zookeeper import Registered
 
 Moves = dict[Partition, tuple[int, ...]]
@@ -35,36 +35,17 @@ def stuck(partitions: Sequence[Partition], broker: int) -> list[str]:
     return [one.name for one in partitions if one.leader == broker and not set(one.isr) - {broker}]
 
 
-def drain(partitions: Sequence[Partition], brokers: Sequence[Registered], broker: int) -> Moves:
-    """Every replica of a broker to another one: of as many racks as before, the one with the fewest replicas.
+def drain(
+    partitions: Sequence[Partition], brokers: Sequence[Registered], broker: int, log_dirs: Sequence[LogDir] = ()
+) -> Moves:
+    """Every replica of a broker to another one: of as many racks as before, to the disk that is the least full then.
 
-    CannotMove where the other brokers are too few.
+    CannotMove where the other brokers are too few, or have no room.
     """
-    racks = {one.id: one.rack for one in brokers}
-    alive = [one.id for one in brokers if not one.fenced and one.id != broker]
-    load = Counter(replica for one in partitions for replica in one.replicas)
-    moves: Moves = {}
-    for one in sorted(partitions):
-        if broker in one.replicas:
-            new = _replacement(one, broker, alive, racks, load)
-            load[new] += 1
-            moves[one] = tuple(new if replica == broker else replica for replica in one.replicas)
-    return moves
-
-
-def _replacement(
-    one: Partition, broker: int, alive: Sequence[int], racks: Mapping[int, str], load: Mapping[int, int]
-) -> int:
-    others = [replica for replica in one.replicas if replica != broker]
-    free = [candidate for candidate in alive if candidate not in others]
-    if not free:
-        raise CannotMove(f"{one.name} has {len(one.replicas)} replicas and only {len(alive)} other brokers live")
-    kept = {racks.get(replica, "") for replica in others}
-    before = {racks.get(replica, "") for replica in one.replicas}
-    spread = [candidate for candidate in free if len(kept | {racks[candidate]}) >= len(before)]
-    if not spread:
-        raise CannotMove(f"{one.name} would lie in fewer racks: none of brokers {_list(free)} is in a rack of its own")
-    return min(spread, key=lambda candidate: (load[candidate], candidate))
+    try:
+        return place(partitions, brokers, (broker,), disks_of(row for row in log_dirs if row.broker != broker))
+    except NoPlace as error:
+        raise CannotMove(str(error)) from error
 
 
 def home(partitions: Sequence[Partition], broker: int | None) -> list[Partition]:

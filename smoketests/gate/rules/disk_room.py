@@ -1,26 +1,28 @@
-"""Is there room for what must move, on the disks that stay?
+"""Is there room for what must move, on each disk that would take it?
 
 A disk of a JBOD broker that is replaced: its partitions go to the broker's other log dirs when it is taken out of
-log.dirs (Cruise Control's rule for removing disks). A broker that is decommissioned: its partitions go to the others.
+log.dirs, each to the one with the fewest partitions, whatever its room. A broker that is decommissioned: its partitions
+go to the others as the playbook would move them (smoketests/gate/receivers.py): by bytes, free room and rack.
 
 Log dirs of one file system share its room. Of a log dir that has failed, the other replicas tell how much must move;
 where Kafka tells no size (before 3.3), the machine does.
 
-Failed: what is used altogether is more than 80 % of what stays.
+Failed: a disk would be more than 80 % full then, or has no room for the largest partition; a partition has no place.
 
 Cannot tell: neither Kafka nor the machine tells a log dir's size, or nobody that of a partition in a failed one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agent.status import critical
+from agent.status import count_of, critical
 from smoketests.cluster.view import CannotTell, NotAsked, findings, some, told
-from smoketests.gate import wording
+from smoketests.gate import receivers, wording
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION, REPLACE_DISK
+from smoketests.gate.receivers import Disk
 from smoketests.gate.replaced_disk import below, disk_below, is_seen, mounts_of, smart_of
 from smoketests.gate.situation import Situation
 
@@ -34,6 +36,8 @@ WHEN = ("before",)
 CHECKS = ("smart", "mounts", "disk_usage")
 FINAL = ""
 GB = 1e9
+# more than that are moved as so many equal parts
+MOST_PARTITIONS = 2000
 
 
 class Usage(NamedTuple):
@@ -45,38 +49,89 @@ class Usage(NamedTuple):
     total_bytes: int
 
 
-class Room(NamedTuple):
-    """A file system, in bytes."""
-
-    total: int
-    used: int
-
-
 def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     wording.held(situation)  # raises where no broker leaves
     if situation.kafka.log_dirs is None:
         raise CannotTell("; ".join(situation.kafka.untold) or "Kafka did not tell its log dirs")
     moving, staying = _split(situation, situation.kafka.log_dirs)
-    rooms = _rooms(situation, staying)
-    total, used = sum(room.total for room in rooms), sum(room.used for room in rooms)
+    disks = _disks(situation, staying)
+    before = [disk.percent() for disk in disks]
+    if situation.purpose == DECOMMISSION:
+        return _of_broker(situation, disks, before, limits["used_percent"])
+    return _on_others(situation, moving, disks, limits["used_percent"])
+
+
+def _of_broker(situation: Situation, disks: list[Disk], before: Sequence[float], most: float) -> RuleResult:
+    """As the playbook would move them; a disk that takes nothing may be as full as it is."""
+    brokers = list(situation.registered)
+    try:
+        moves = receivers.place(situation.partitions, brokers, situation.leaving_ids, disks, most)
+    except receivers.NoPlace as error:
+        return ruled([critical(str(error))], "", room=_evidence(situation, disks, before))
+    moved = sum(row.size_bytes or 0 for row in moves)
+    untold = [row.name for row in moves if row.size_bytes is None]
+    if untold:
+        raise CannotTell(f"how large {some(untold, 3)} is: no broker tells")
+    taken = [disk for disk, percent in zip(disks, before) if disk.percent() > percent]
+    fullest = max(taken or disks, key=Disk.percent, default=None)
+    then = (
+        f"; the fullest that takes some is {_on(situation, fullest)} with {fullest.percent():.0f} %" if fullest else ""
+    )
+    said = f"{count_of(len(moves), 'replica')} and {moved / GB:.1f} GB move to {count_of(len(taken), 'disk')}{then}"
+    return ruled([], said, moved_bytes=moved, room=_evidence(situation, disks, before))
+
+
+def _on_others(situation: Situation, moving: Sequence[LogDir], disks: list[Disk], most: float) -> RuleResult:
+    """The broker's other disks: Kafka gives each partition to the one with the fewest, and looks at no room."""
+    before = [disk.percent() for disk in disks]
     moved = sum(row.replicas_bytes for row in moving) + _in_failed(situation, moving)
-    percent = 100 * (used + moved) / max(total, 1)
-    most = limits["used_percent"]
-    sums = f"{used / GB:.1f} GB used and {moved / GB:.1f} GB more"
-    said = f"{len(staying)} log dirs stay: {sums} are {percent:.0f} % of {total / GB:.1f} GB"
-    evidence = {"moved_bytes": moved, "used_bytes": used, "total_bytes": total, "percent": round(percent, 1)}
-    verdicts = [critical(f"{said}, should be at most {most} %")] if percent > most else []
-    return ruled(verdicts, said, **evidence)
+    ours = situation.leaving_ids
+    count = max(
+        sum(row.replicas for row in moving), len([1 for row in situation.partitions if ours & {*row.offline}]), 1
+    )
+    largest = max((row.size_bytes or 0 for row in situation.partitions if ours & {*row.replicas}), default=0)
+    for _one in range(min(count, MOST_PARTITIONS)):
+        min(disks, key=lambda disk: disk.replicas).take(moved // min(count, MOST_PARTITIONS))
+    full = [disk for disk in disks if disk.percent() > most]
+    tight = [disk for disk in disks if disk.total and 100 * min(largest, moved) > disk.total * 100 - disk.used * 100]
+    verdicts = []
+    if full:
+        rows = [f"{_on(situation, disk)} would be {disk.percent():.0f} % full" for disk in full]
+        verdicts.append(critical(f"{moved / GB:.1f} GB move: {some(rows, 3)}, should be at most {most} %"))
+    if tight and not full:
+        rows = [_on(situation, disk) for disk in tight]
+        verdicts.append(critical(f"the largest partition ({largest / GB:.1f} GB) does not fit on {some(rows, 3)}"))
+    fullest = max(disks, key=Disk.percent)
+    said = f"{moved / GB:.1f} GB move to {count_of(len(disks), 'disk')}, the fullest would be {_on(situation, fullest)}"
+    said += f" with {fullest.percent():.0f} %"
+    return ruled(verdicts, said, moved_bytes=moved, room=_evidence(situation, disks, before))
 
 
-def _rooms(situation: Situation, rows: Sequence[LogDir]) -> Collection[Room]:
+def _on(situation: Situation, disk: Disk) -> str:
+    return f"{disk.path} of {situation.broker(disk.broker)}"
+
+
+def _evidence(situation: Situation, disks: Sequence[Disk], before: Sequence[float]) -> list[dict[str, Any]]:
+    return [
+        {
+            "broker": disk.broker,
+            "path": disk.path,
+            "percent": round(percent, 1),
+            "percent_then": round(disk.percent(), 1),
+        }
+        for disk, percent in list(zip(disks, before))[:200]
+    ]
+
+
+def _disks(situation: Situation, rows: Sequence[LogDir]) -> list[Disk]:
     """The file systems of these log dirs, each once; CannotTell where neither Kafka nor the machine tells its size."""
     mounts = {
         (mount.host.name, mount.facts.path): mount.facts
         for mount in told(situation.view, "disk_usage", Usage)
         if mount.facts.data
     }
-    rooms, bad = {}, []
+    found: dict[tuple[int, str], Disk] = {}
+    bad = []
     for row in rows:
         host = situation.broker_names.get(row.broker, "")
         paths = [path for name, path in mounts if name == host and below(row.path, [path])]
@@ -84,19 +139,22 @@ def _rooms(situation: Situation, rows: Sequence[LogDir]) -> Collection[Room]:
         room = _room(row, mounts.get((host, path)))
         if room is None:
             bad.append(row)
-        else:
-            rooms[row.broker, path] = room
+            continue
+        disk = found.setdefault((row.broker, path), Disk(row.broker, path, *room, 0, 0))
+        disk.kept += row.replicas_bytes
+        disk.replicas += row.replicas
     if bad:
         raise CannotTell(f"how full {some([_name(situation, row) for row in bad], 3)} is: {bad[0].error or 'not told'}")
-    return rooms.values()
+    return list(found.values())
 
 
-def _room(row: LogDir, mount: Usage | None) -> Room | None:
+def _room(row: LogDir, mount: Usage | None) -> tuple[int, int] | None:
+    """Its size, and how much of it is used, in bytes."""
     if row.error:
         return None
     if row.total_bytes is not None and row.usable_bytes is not None:
-        return Room(row.total_bytes, row.total_bytes - row.usable_bytes)
-    return Room(mount.total_bytes, mount.total_bytes - mount.free_bytes) if mount else None
+        return row.total_bytes, row.total_bytes - row.usable_bytes
+    return (mount.total_bytes, mount.total_bytes - mount.free_bytes) if mount else None
 
 
 def _in_failed(situation: Situation, moving: Sequence[LogDir]) -> int:

@@ -3,7 +3,8 @@
 Failed: a partition with a replica on these hosts has no leader, or no replica in sync. Where the hosts that leave are
 what keeps it from coming back, accept it: they are mended by the maintenance.
 
-Warned: a partition that has no replica on these hosts.
+Warned: a partition that has no replica on these hosts, or has all of them there: before a maintenance it has nothing
+left to lose (see single_copies).
 
 Cannot tell: Kafka did not tell its partitions.
 """
@@ -34,7 +35,11 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     partitions = situation.partitions
     rows = [row for row in partitions if is_offline(row)]
     here, others = wording.apart(situation, rows) if rows else ([], [])
+    lost = [] if situation.after else [row for row in here if set(row.replicas) <= situation.leaving_ids]
+    here = [row for row in here if row not in lost]
     verdicts = [critical(_said(situation, here, limits))] if here else []
+    if lost:
+        verdicts.append(warning(f"{_said(situation, lost, limits)}; all of them leave, nothing more is lost"))
     if others:
         verdicts.append(warning(f"{_said(situation, others, limits)}; {wording.elsewhere(situation)}"))
     healthy = f"{count_of(len(partitions), 'partition')}, all with a leader"

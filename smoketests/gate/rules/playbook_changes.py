@@ -21,6 +21,7 @@ from agent.status import CRITICAL, UNKNOWN, Verdict, critical, unknown, warning
 from smoketests.cluster.view import CannotTell, NotAsked, some, told
 from smoketests.gate import runs
 from smoketests.gate.decision import OF_VERDICT, Finding, RuleResult, ruled
+from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.runs import Change, Run
 from smoketests.gate.situation import Situation
@@ -49,7 +50,8 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
             continue  # what it does is under way
         ours = situation.after and run.host in situation.names
         for status, said in _still_so(situation, run, limits):
-            words = printable(f"{run.playbook} of {run.host} (run {run.id}, {run.state}): {said}")
+            cure = f"smoke playbook resume {run.id}, or undo" if run.abandoned else f"smoke playbook undo {run.id}"
+            words = printable(f"{run.playbook} of {run.host} ({run.state}): {said}; {cure}")
             verdicts.append(KINDS[status](words) if ours else warning(words))
             findings += [Finding(run.host, f"run {run.id}", words, OF_VERDICT[status], said)] if ours else []
     seen = [run.id for run in situation.runs]
@@ -66,6 +68,8 @@ def _still_so(situation: Situation, run: Run, limits: Mapping[str, Any]) -> Iter
         yield from _throttles(situation, by_kind.get(runs.THROTTLE, []), limits)
     except (CannotTell, NotAsked) as problem:
         yield UNKNOWN, f"whether Kafka is as it was: {problem}"
+    if run.state == runs.FINISHED and DECOMMISSION in run.purposes:
+        return  # its units are meant to stay as they are
     for change in by_kind.get(runs.UNIT_STOPPED, []):
         if not _runs(situation, run.host):
             yield CRITICAL, f"it stopped {change.item}, and no server runs there"
@@ -86,7 +90,7 @@ def _orders(situation: Situation, changes: list[Change], limits: Mapping[str, An
             left.append(change.item)
     if left:
         which = some(sorted(left), limits["named"])
-        yield CRITICAL, f"it changed the order of replicas of {which}, and that is still so (smoke playbook undo)"
+        yield CRITICAL, f"it changed the order of replicas of {which}, and that is still so"
 
 
 def _throttles(situation: Situation, changes: list[Change], limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

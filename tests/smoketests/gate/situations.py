@@ -40,7 +40,7 @@ def server(number: int, **fields: Any) -> Host:
 
 def partition(topic: str = "orders", number: int = 0, replicas: Sequence[int] = (1, 2, 3), **fields: Any) -> Partition:
     """Led by its first replica, all in sync, min.insync.replicas 2."""
-    given = {"leader": replicas[0], "isr": tuple(replicas), "min_isr": 2, "unclean": False, **fields}
+    given = {"leader": replicas[0], "isr": tuple(replicas), "min_isr": 2, "unclean": False, "size_bytes": GB, **fields}
     return Partition(topic, number, replicas=tuple(replicas), **given)
 
 

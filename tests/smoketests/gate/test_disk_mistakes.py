@@ -147,13 +147,13 @@ def test_two_log_dirs_of_one_file_system_share_its_room() -> None:
     full = {"d2": log_dir(1, "/kafka/d2/a", 6 * TB), "d3": log_dir(1, "/kafka/d2/b", 6 * TB)}
     usage = said("disk_usage", "/kafka/d2", path="/kafka/d2", data=True, free_bytes=2 * TB, total_bytes=8 * TB)
 
-    assert room(rows=[usage], **full).evidence["percent"] == 100.0
+    assert room(rows=[usage], **full).evidence["room"][0]["percent_then"] == 100.0
 
 
 def test_of_a_log_dir_that_has_failed_the_other_replicas_tell_what_must_move() -> None:
     failed = log_dir(1, "/kafka/d1", 0, error="KAFKA_STORAGE_ERROR", replicas_bytes=0)
     lost = [partition("big", 0, (2, 1), isr=(2,), min_isr=1, offline=(1,), size_bytes=4 * TB), *ORDERS]
-    nobody = [partition("tmp", 0, (1,), isr=(), leader=-1, offline=(1,)), *ORDERS]
+    nobody = [partition("tmp", 0, (1,), isr=(), leader=-1, offline=(1,), size_bytes=None), *ORDERS]
 
     assert (room(lost, d1=failed).status, room(lost, d1=failed).evidence["moved_bytes"]) == (FAILED, 4 * TB)
     assert room(nobody, d1=failed).status == CANNOT_TELL
@@ -172,7 +172,7 @@ def test_where_an_older_kafka_tells_no_size_the_machine_does() -> None:
     usage = said("disk_usage", "/kafka/d2", path="/kafka/d2", data=True, free_bytes=5 * TB, total_bytes=8 * TB)
 
     assert (room(d2=old, rows=[usage]).status, room(d2=old).status) == (PASSED, CANNOT_TELL)
-    assert room(d2=old, rows=[usage]).evidence["percent"] == 62.5
+    assert room(d2=old, rows=[usage]).evidence["room"][0]["percent_then"] == 62.5
 
 
 GONE = said(

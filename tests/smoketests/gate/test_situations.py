@@ -38,6 +38,7 @@ from tests.smoketests.gate.situations import (
     partition,
     quorum,
     rule,
+    runs,
     server,
     situation,
     smart,
@@ -55,6 +56,7 @@ OLD_MIRROR = {**OLD_DISK, "hosts": {A01: {"disks": {"AAA1": "ok", "OLD1": "criti
 RAID10 = [broker(1, layout="raid10")]
 BAD_DISK = [smart("OLD1", "critical"), smart("D2", path="/dev/sdc"), mount("/kafka/d1", "OLD1", "critical"),
             mount("/kafka/d2", "D2", device="sdc1")]  # fmt: skip
+FIVE = {f"kafka-a0{number}": [runs("broker", ids=(number,))] for number in (4, 5)}
 NEW_DISK = [smart("NEW9"), smart("D2", path="/dev/sdc"), mount("/kafka/d1", "NEW9"), mount("/kafka/d2", "D2")]
 TWO_DIRS = (log_dir(1, "/kafka/d1/data", 2 * TB), log_dir(1, "/kafka/d2", 3 * TB), log_dir(2), log_dir(3))
 SPARE: dict[str, Any] = {
@@ -339,12 +341,27 @@ DISKS = [
     no_go("the only power supply that works is to be pulled", "spare_supply", purpose="replace-psu",
           found={A01: [supply("PS1", [])]}),
     untold("the BMC tells of no power supply", "spare_supply", purpose="replace-psu"),
+    untold("a broker leaves for good, and nobody tells how large its partitions are", "disk_room",
+           purpose="decommission", kafka_says=kafka(partition(replicas=(1, 2), min_isr=1, size_bytes=None))),
     go("a broker leaves for good, the others have room", "disk_room", purpose="decommission",
        kafka_says=kafka(partition(replicas=(1, 2), min_isr=1))),
     no_go("a broker leaves for good, the others have no room", "disk_room", purpose="decommission",
-          kafka_says=kafka(partition(replicas=(1, 2), min_isr=1),
+          kafka_says=kafka(partition(replicas=(1, 2), min_isr=1, size_bytes=TB),
                            log_dirs=tuple(log_dir(number, used=6 * TB) for number in (1, 2, 3)))),
     no_go("a broker leaves for good, a topic has three replicas", "replicas_fit", purpose="decommission"),
+    no_go("a broker leaves for good, the only one that could take its replica is full and others are empty",
+          "disk_room", purpose="decommission", hosts=[broker(4), broker(5)], found=FIVE,
+          kafka_says=kafka(partition(replicas=(1, 3, 4), min_isr=1), brokers=(1, 2, 3, 4), log_dirs=(
+              log_dir(1), log_dir(2, used=7.7 * TB), log_dir(3, used=0), log_dir(4, used=0))),
+          zookeeper_says=ensemble(brokers=(1, 2, 3, 4))),
+    no_go("a broker leaves for good, its largest partition fits on no disk though all together have room",
+          "disk_room", purpose="decommission", kafka_says=kafka(
+              partition(replicas=(1, 2), min_isr=1, size_bytes=3 * TB), log_dirs=(
+                  log_dir(1), log_dir(2), log_dir(3, "/kafka/d1", 4 * TB), log_dir(3, "/kafka/d2", 4 * TB)))),
+    no_go("a JBOD disk is to go and another disk of the broker is full, a third is empty", "disk_room",
+          **jbod(kafka_says=kafka(log_dirs=(
+              log_dir(1, "/kafka/d1/data", 2 * TB), log_dir(1, "/kafka/d2", 7.7 * TB), log_dir(1, "/kafka/d3", 0),
+              log_dir(2), log_dir(3))))),
 ]  # fmt: skip
 
 AFTER = [
