@@ -3,21 +3,29 @@
 Kafka finds a broken disk by the first request that fails; the kernel tells earlier. Each line is told once, many lines
 of one kind are one finding: "41 medium errors since 02:58Z, last 03:12Z". The item is the disk (partitions count as
 their disk), the md array, the device-mapper or loop device, the controller, or `blocked tasks`.
-Critical: a device taken offline, a file-system error or shutdown, a remount read-only, an aborted journal, a failed md
-member, a faulty controller, a hardware error or predicted failure told by the drive, or 50 medium or I/O errors.
-Warning: any medium or I/O error, command timeout, reset, link error, repaired read, degraded array or hung task, and a
-file system that an operator shut down.
+Critical: a device taken offline and not back, a file-system error or shutdown, a remount read-only, an aborted journal,
+a failed md member, a faulty controller, a controller or array that did not come up, a fatal PCIe error, a hardware
+error or predicted failure told by the drive, or 50 medium or I/O errors.
+Warning: any medium or I/O error, command timeout, reset, link error, repaired read, degraded array, hung task or
+uncorrected PCIe error, 100 corrected PCIe errors in an hour, and a file system that an operator shut down.
 Unknown: the item `kernel log`, when lines were overwritten before they were read; /dev/kmsg cannot be read.
-Ok again: 24 hours after the last such line (`clear_after_hours`), or after a reboot.
+Ok again: 24 hours after the last such line (`clear_after_hours`), after a reboot, or when another disk took its place.
 """
 
 from __future__ import annotations
 
 from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
 
-from agent.host import CannotTell, Disk, Host
-from agent.sources import block_devices, disk_sightings, incident_history, kernel_log, raid_controllers, smartctl
+from agent.host import CannotTell, Host
+from agent.sources import (
+    block_devices,
+    disk_returns,
+    disk_sightings,
+    incident_history,
+    kernel_log,
+)
 from agent.sources import disk_line_kinds as kinds
+from agent.sources import kernel_pcie_lines as pcie
 from agent.state import Incident
 from agent.status import Verdict, combine, critical, ok, unknown, warning
 
@@ -25,6 +33,7 @@ SUBJECT = "disk_errors"
 KERNEL_LOG = "kernel log"
 DISKS = "disks"
 LOST = "lost lines"
+HOUR_S = 3600.0
 
 LIMITS = {
     "clear_after_hours": 24,
@@ -53,6 +62,11 @@ LIMITS = {
     "file_system_shutdowns_critical": 1,
     "read_only_remounts_critical": 1,
     "journal_aborts_critical": 1,
+    "start_failures_critical": 1,
+    "array_start_failures_critical": 1,
+    "fatal_pcie_errors_critical": 1,
+    "pcie_errors_warning": 1,
+    "corrected_pcie_errors_in_an_hour_warning": 100,
     "lost_lines_unknown": 1,
 }
 PLAYBOOK = "replace-jbod-disk"
@@ -67,7 +81,12 @@ class Rule(NamedTuple):
 
     @property
     def words(self) -> str:
-        return self.name.replace("_", " ").replace("io err", "I/O err").replace("read only", "read-only")
+        return (
+            self.name.replace("_", " ")
+            .replace("io err", "I/O err")
+            .replace("read only", "read-only")
+            .replace("pcie", "PCIe")
+        )
 
 
 RULES: Mapping[str, Rule] = {
@@ -91,12 +110,20 @@ RULES: Mapping[str, Rule] = {
     kinds.FS_SHUTDOWN: Rule("file_system_shutdowns", "hidden-readonly"),
     kinds.READ_ONLY: Rule("read_only_remounts", "hidden-readonly"),
     kinds.JOURNAL: Rule("journal_aborts", "hidden-readonly"),
+    kinds.NOT_STARTED: Rule("start_failures", "failed-motherboard"),
+    kinds.ARRAY_NOT_STARTED: Rule("array_start_failures", RAID_PLAYBOOK),
+    pcie.PCIE_FATAL: Rule("fatal_pcie_errors", "failed-motherboard"),
+    pcie.PCIE_ERROR: Rule("pcie_errors", "failed-motherboard"),
+    pcie.PCIE_CORRECTED: Rule("corrected_pcie_errors_in_an_hour", "failed-motherboard"),
     LOST: Rule("lost_lines", "tune-os"),
 }
 
 
 class Facts(NamedTuple):
-    """One column for each kind of line, the latest first. Times are UTC; hours_ago: since the last of the kind."""
+    """One column for each kind of line, the latest first. Times are UTC; hours_ago: since the last of the kind.
+
+    Of what was offline before a device came back, and of a disk before it was swapped, nothing is told.
+    """
 
     device: str
     layout: str
@@ -108,6 +135,7 @@ class Facts(NamedTuple):
     last_text: Tuple[str, ...]
     lost_lines: int
     log_since: str
+    most_in_an_hour: Tuple[int, ...] = ()
 
 
 def find(host: Host) -> Sequence[str]:
@@ -117,24 +145,13 @@ def find(host: Host) -> Sequence[str]:
     except CannotTell:
         return [DISKS, *host.state.incident_items(SUBJECT), KERNEL_LOG]
     items = [name for name, disk in disks.items() if disk.kind in ("physical", "md")]
-    return [*items, *_missing(host, list(disks.values())), *host.state.incident_items(SUBJECT), KERNEL_LOG]
-
-
-def _missing(host: Host, disks: Sequence[Disk]) -> List[str]:
-    """The disks of the inventory that the kernel does not show; those behind a RAID card it never does (see smart)."""
-    if raid_controllers.cards(host):
-        return []
-    names = {word for disk in disks for word in (disk.name, disk.path)}
-    return [
-        name
-        for name in host.expected.disks
-        if name not in names and not any(smartctl.same_disk(name, disk.serial, disk.wwn) for disk in disks)
-    ]
+    return [*items, *disk_returns.missing(host, list(disks.values())), *host.state.incident_items(SUBJECT), KERNEL_LOG]
 
 
 def look(host: Host, item: str) -> Facts:
     news = _news(host)
-    chains = incident_history.chains(host, SUBJECT, item)
+    remembered = disk_returns.still_true(host, SUBJECT, item)
+    chains = incident_history.chains_of(remembered)
     if item == DISKS:
         block_devices.disks(host)  # tells why there are none
     known = _known(host)
@@ -153,6 +170,7 @@ def look(host: Host, item: str) -> Facts:
         tuple(chain.text for chain in chains),
         news.lost,
         incident_history.clock(oldest, now),
+        tuple(incident_history.busiest_of(remembered, chain.kind, HOUR_S) for chain in chains),
     )
 
 
@@ -165,8 +183,10 @@ def _note(host: Host) -> kernel_log.News:
 
     def digest(new: Sequence[kernel_log.Record]) -> List[Tuple[str, Incident]]:
         devices = disk_sightings.devices(host)
-        return kernel_log.gather(disk_sightings.sightings(new, kernel_log.records(host), devices))
+        troubled = host.state.incident_items(SUBJECT)
+        return kernel_log.gather(disk_sightings.sightings(new, kernel_log.records(host), devices, troubled))
 
+    disk_returns.swaps(host)
     news = kernel_log.note_together(host, SUBJECT, digest)
     if news.lost and not news.first:
         text = "overwritten in the kernel's ring buffer before they were read; run more often or enlarge log_buf_len"
@@ -200,7 +220,9 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
 def _judge_kind(facts: Facts, number: int, rule: Rule, limits: Mapping[str, Any]) -> List[Verdict]:
     disk_playbook = RAID_PLAYBOOK if facts.layout == "raid10" else PLAYBOOK
     for level, verdict in (("critical", critical), ("warning", warning), ("unknown", unknown)):
-        if facts.counts[number] >= limits.get(f"{rule.name}_{level}", float("inf")):
+        counts = facts.most_in_an_hour if rule.name.endswith("_in_an_hour") else facts.counts
+        count = counts[number]
+        if count >= limits.get(f"{rule.name}_{level}", float("inf")):
             return [verdict(_said(facts, number), rule.playbook or disk_playbook)]
     return []
 

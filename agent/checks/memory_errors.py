@@ -5,7 +5,7 @@ which also speak of processors and of DIMMs that no driver counts, and by the BM
 DIMM by its label.
 Critical: an uncorrected error ever since boot; 100 corrected ones within 15 minutes.
 Warning: 10 corrected errors within 15 minutes; or more of them in each of two runs in a row; the BIOS stopped to log
-corrected errors, being too many; the firmware kept an error record of a crash.
+corrected errors, being too many, or mapped a DIMM out; the firmware kept an error record of a crash.
 Unknown: no EDAC driver is loaded, so nobody counts. (A virtual machine has no DIMMs: skipped.)
 Ok again: uncorrected errors after a reboot, which a DIMM's replacement brings; corrected ones 24 hours after the
 last burst (`clear_after_hours`), or as soon as a run sees no new one.
@@ -13,15 +13,16 @@ last burst (`clear_after_hours`), or as soon as a run sees no new one.
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence
 
 from agent.host import CannotTell, Host, NotApplicable
-from agent.sources import edac, incident_history, ipmitool, kernel_log, kernel_memory_lines, system_event_log
-from agent.sources.kernel_memory_lines import CORRECTED, CRASH, UNCORRECTED
+from agent.sources import edac, incident_history, ipmitool, kernel_log, memory_history, system_event_log
+from agent.sources.cper_lines import CORRECTED
+from agent.sources.kernel_memory_lines import CRASH
 from agent.state import Incident
 from agent.status import Verdict, combine, critical, unknown, warning
 
-SUBJECT = "memory_errors"
+SUBJECT = memory_history.SUBJECT
 DRIVER = "EDAC"
 EVENT_LOG = "event log"
 WINDOW_S = 900.0
@@ -34,6 +35,7 @@ LIMITS = {
     "uncorrected_critical": 1,
     "crash_records_warning": 1,
     "logging_stopped_warning": 1,
+    "disabled_warning": 1,
 }
 PLAYBOOK = "replace-dimm"
 PROCESSOR_PLAYBOOK = "failed-motherboard"
@@ -66,10 +68,13 @@ class Facts(NamedTuple):
     logging_stopped: int = 0
     stopped_hours_ago: float = 0.0
     stopped_text: str = ""
+    disabled: int = 0
+    disabled_hours_ago: float = 0.0
+    disabled_text: str = ""
 
 
 def find(host: Host) -> Sequence[str]:
-    told = _told(host)
+    told = memory_history.told(host)
     try:
         counted = [dimm.item for dimm in edac.dimms(host)]
     except (CannotTell, NotApplicable):
@@ -81,7 +86,7 @@ def find(host: Host) -> Sequence[str]:
 def look(host: Host, item: str) -> Facts:
     if item == EVENT_LOG:
         return _look_at_event_log(host)
-    told = _told(host)
+    told = memory_history.told(host)
     if item == DRIVER:
         edac.dimms(host)
     dimm = _dimm(host, item)
@@ -120,9 +125,8 @@ def _look_at_event_log(host: Host) -> Facts:
         raise NotApplicable(f"not read, see the chassis check: {error}") from error
     named = [seen._replace(text=f"{dimm}: {seen.text}") for dimm, seen in events]
     named.sort(key=lambda seen: seen.at)
-    bad, corrected, stopped = (
-        [seen for seen in named if seen.kind == kind] for kind in ("uncorrectable", "correctable", "correctable_limit")
-    )
+    kinds = ("uncorrectable", "correctable", "correctable_limit", "disabled")
+    bad, corrected, stopped, disabled = ([seen for seen in named if seen.kind == kind] for kind in kinds)
     return Facts(
         location="",
         corrected=len(corrected),
@@ -142,33 +146,10 @@ def _look_at_event_log(host: Host) -> Facts:
         logging_stopped=len(stopped),
         stopped_hours_ago=_hours_ago(host, stopped) or 0.0,
         stopped_text=stopped[-1].text if stopped else "",
+        disabled=len(disabled),
+        disabled_hours_ago=_hours_ago(host, disabled) or 0.0,
+        disabled_text=disabled[-1].text if disabled else "",
     )
-
-
-class Told(NamedTuple):
-    """What the kernel told. uncorrected: lines of this boot, however long ago: item -> (times, first at, last text)."""
-
-    news: kernel_log.News
-    uncorrected: Mapping[str, Tuple[int, str, str]]
-
-
-def _told(host: Host) -> Told:
-    return host.once(f"{SUBJECT}.told", lambda: _note(host))
-
-
-def _note(host: Host) -> Told:
-    def digest(new: Sequence[kernel_log.Record]) -> List[Tuple[str, Incident]]:
-        return kernel_log.gather(kernel_memory_lines.sightings(new, kernel_log.records(host)))
-
-    news = kernel_log.note_where_readable(host, SUBJECT, digest)
-    known = {item: tuple(row) for item, row in (host.state.cursor(f"{SUBJECT}/uncorrected") or {}).items()}
-    for item, incidents in news.incidents.items():
-        for seen in incidents:
-            if seen.kind == UNCORRECTED:
-                times, since, _text = known.get(item, (0, incident_history.clock(seen.at), ""))
-                known[item] = (times + seen.times, since, seen.text)
-    host.state.set_cursor(f"{SUBJECT}/uncorrected", known)
-    return Told(news, known)
 
 
 def _dimm(host: Host, item: str) -> edac.Dimm:
@@ -220,6 +201,8 @@ def _judge_firmware(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
                 PLAYBOOK,
             )
         )
+    if facts.disabled_hours_ago < clear and facts.disabled >= limits["disabled_warning"]:
+        verdicts.append(warning(f"the firmware mapped out memory: {kernel_log.quoted(facts.disabled_text)}", PLAYBOOK))
     return verdicts
 
 

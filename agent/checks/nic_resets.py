@@ -3,9 +3,10 @@
 A card that resets under load drops off the network for seconds, and its broker loses all leaders at once. The signs
 are kernel lines (transmit watchdog, hangs, firmware resets), the kernel's own count of transmit timeouts for each
 queue, and the driver's counters of `ethtool -S`; a reset that shows in several of them counts once.
-Warning: any new reset. Critical: 3 or more within an hour, or a card that failed for good (recovery unsuccessful,
-adapter removed, firmware dead, overheated).
-Unknown: an interface of the inventory that the kernel does not show; /dev/kmsg cannot be read.
+Warning: any new reset; 100 corrected PCIe errors of the card within an hour. Critical: 3 or more resets within an hour,
+or a card that failed for good (recovery unsuccessful, removed, firmware dead, overheated, uncorrected PCIe error).
+Unknown: an interface of the inventory that the kernel does not show; neither the kernel's lines nor the driver's own
+counters can be read.
 Ok again: 24 hours after the last reset (`clear_after_hours`), or after a reboot.
 """
 
@@ -16,17 +17,20 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from agent.host import CannotTell, Host
 from agent.sources import ethtool, incident_history, kernel_log, network, nic_sightings
 from agent.sources.kernel_nic_lines import FAULT, RESET
+from agent.sources.kernel_pcie_lines import PCIE_CORRECTED
 from agent.state import Incident
-from agent.status import Verdict, combine, critical, ok, warning
+from agent.status import Verdict, combine, critical, ok, unknown, warning
 
 SUBJECT = "nic_resets"
 HOUR_S = 3600.0
+TOLD = (RESET, FAULT, PCIE_CORRECTED)
 
 LIMITS = {
     "clear_after_hours": 24,
     "resets_warning": 1,
     "resets_in_an_hour_critical": 3,
     "faults_critical": 1,
+    "corrected_pcie_errors_in_an_hour_warning": 100,
 }
 PLAYBOOK = "nic-resets"
 
@@ -53,6 +57,8 @@ class Facts(NamedTuple):
     not_asked: str
     lost_lines: int
     log_not_read: str = ""
+    corrected_pcie_in_an_hour: int = 0
+    corrected_pcie_hours_ago: Optional[float] = None
 
 
 class Counted(NamedTuple):
@@ -75,11 +81,13 @@ def look(host: Host, item: str) -> Facts:
     chains = {chain.kind: chain for chain in incident_history.chains(host, SUBJECT, item)}
     if not interface and not chains:
         raise CannotTell(f"the inventory expects the interface {item}, but the kernel shows none of that name")
+    remembered = host.state.incidents(SUBJECT, item)
+    corrected = chains.get(PCIE_CORRECTED)
     return Facts(
         interface.driver if interface else "",
         network.card(interface) if interface else "",
         chains[RESET].times if RESET in chains else 0,
-        incident_history.busiest([seen for seen in host.state.incidents(SUBJECT, item) if seen.kind == RESET], HOUR_S),
+        incident_history.busiest_of(remembered, RESET, HOUR_S),
         *_told(host, chains.get(RESET)),
         chains[FAULT].times if FAULT in chains else 0,
         *_told(host, chains.get(FAULT)),
@@ -88,13 +96,15 @@ def look(host: Host, item: str) -> Facts:
         counted.not_asked,
         news.lost,
         news.not_read,
+        incident_history.busiest_of(remembered, PCIE_CORRECTED, HOUR_S),
+        host.hours_since(corrected.last_at) if corrected else None,
     )
 
 
 def _news(host: Host) -> kernel_log.News:
     def digest(new: Sequence[kernel_log.Record]) -> List[Tuple[str, Incident]]:
         seen = nic_sightings.sightings(new, nic_sightings.cards(host))
-        return kernel_log.gather(sighting for sighting in seen if sighting.kind in (RESET, FAULT))
+        return kernel_log.gather(sighting for sighting in seen if sighting.kind in TOLD)
 
     return kernel_log.note_where_readable(host, SUBJECT, digest)
 
@@ -144,9 +154,22 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
         verdicts.append(critical(f"{_named(facts)}{many}", PLAYBOOK))
     elif recent and facts.resets >= limits["resets_warning"]:
         verdicts.append(warning(f"{_named(facts)}{said}: {kernel_log.quoted(facts.reset_text)}", PLAYBOOK))
+    bad_bus = (
+        facts.corrected_pcie_hours_ago is not None and facts.corrected_pcie_hours_ago < limits["clear_after_hours"]
+    )
+    if bad_bus and facts.corrected_pcie_in_an_hour >= limits["corrected_pcie_errors_in_an_hour_warning"]:
+        count = facts.corrected_pcie_in_an_hour
+        verdicts.append(warning(f"{_named(facts)}{count} corrected PCIe errors in an hour", "failed-motherboard"))
+    if facts.log_not_read and facts.driver_resets is None:
+        verdicts.append(unknown(f"cannot tell whether it was reset: {_unseen(facts)}"))
     if verdicts:
         return combine(verdicts, healthy="")
     return ok(f"no new reset{_quiet(facts, said)}")
+
+
+def _unseen(facts: Facts) -> str:
+    counters = facts.not_asked or "its driver counts no resets"
+    return f"the kernel's lines are not read ({facts.log_not_read}), {counters}"
 
 
 def _named(facts: Facts) -> str:

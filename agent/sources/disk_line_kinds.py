@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
-from agent.patterns import pattern
-from agent.sources.kernel_forms import LineForm
-
 MEDIUM = "medium error"
 IO = "I/O error"
 TIMEOUT = "command timeout"
@@ -27,7 +22,7 @@ FS_MARKED = "file system marked as damaged"
 READ_ONLY = "read-only remount"
 JOURNAL = "journal abort"
 HUNG_TASK = "hung task"
-
-
-def form(kind: str, heads: str, expression: str, each: bool = True) -> LineForm:
-    return LineForm(kind, pattern(expression, re.ASCII), each, heads)
+NOT_STARTED = "device not started"
+ARRAY_NOT_STARTED = "array not started"
+# Not trouble: what was offline is there again.
+BACK = "back"

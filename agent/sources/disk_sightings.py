@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from agent.host import CannotTell, Host, shared
 from agent.patterns import pattern
-from agent.sources import block_devices, kernel_controller_lines, kernel_disk_lines, kernel_file_system_lines
-from agent.sources.disk_line_kinds import FS_STOPPED, HUNG_TASK, IO, RESET
+from agent.sources import (
+    block_devices,
+    kernel_controller_lines,
+    kernel_disk_lines,
+    kernel_file_system_lines,
+    kernel_pcie_lines,
+)
+from agent.sources.disk_line_kinds import BACK, FS_STOPPED, HUNG_TASK, IO, OFFLINE, RESET
+from agent.sources.disk_names import journal_device, whole_disk
 from agent.sources.kernel_forms import LineForm, LineTable
 from agent.sources.kernel_log import Record, Sighting
+from agent.sources.kernel_pcie_lines import SLOT_EMPTY
 
-FORMS = (*kernel_disk_lines.FORMS, *kernel_controller_lines.FORMS, *kernel_file_system_lines.FORMS)
+FORMS = (
+    *kernel_disk_lines.FORMS,
+    *kernel_controller_lines.FORMS,
+    *kernel_file_system_lines.FORMS,
+    *kernel_pcie_lines.FORMS,
+)
 TABLE = LineTable(FORMS)
 
 HUNG_TASKS_ITEM = "blocked tasks"
@@ -27,6 +40,12 @@ UNSUPPORTED = pattern(r".* op 0x\w+:\((?:DISCARD|SECURE_ERASE|SECURE ERASE|WRITE
 
 # sd 2:0:0:0: [sdc] Attached SCSI disk
 ATTACHED = pattern(r"sd (\d+:\d+:\d+:\d+): \[(\w+)\] (?:Attached SCSI|\d+ \d+-byte (?:logical|hardware))", re.ASCII)
+# sd 2:0:0:0: [sdc] 7814037168 512-byte logical blocks: (4.00 TB/3.64 TiB)
+SIZED = pattern(r"sd (\d+:\d+:\d+:\d+): \[\w+\] [1-9]\d* \d+-byte", re.ASCII)
+# nvme nvme0: 16/0/0 default/read/poll queues
+NVME_READY = pattern(r"nvme (nvme\d+): \d+/\d+/\d+ default/read/poll queues")
+# device-mapper: multipath: 253:2: Reinstating path 8:32.
+REINSTATED = pattern(r"device-mapper: multipath: (?:\d+:\d+: )?Reinstating path (\d+:\d+)")
 # sd 2:0:0:0: [sdc] tag#12 Sense Key : Medium Error [current]
 ADDRESSED = pattern(r"sd (\d+:\d+:\d+:\d+): \[(\w+)\]", re.ASCII)
 # XFS (loop0): Mounting V5 Filesystem 0f2a7c5e-2f0e-4b0e-9f0e-1c2d3e4f5a6b
@@ -37,7 +56,8 @@ OPERATOR_FLAG = 0x4
 class Devices(NamedTuple):
     """Which disk stands behind what a line names. Each maps to a kernel name such as `sdd`.
 
-    addresses: `2:0:0:0`, `ata3`, `nvme0`, `0000:04:00.0`; numbers: `8:32`; disks: the whole disks there are.
+    addresses: `2:0:0:0`, `ata3`, `nvme0`, `0000:04:00.0` (`PCI 0000:18:00.0` where several disks stand behind it);
+    numbers: `8:32`; disks: the whole disks there are.
     """
 
     addresses: Mapping[str, str]
@@ -48,7 +68,8 @@ class Devices(NamedTuple):
 # /sys/devices/pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0/block/sdc
 # /sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0/nvme/nvme0/nvme0n1
 ADDRESS = pattern(r"/(ata\d+|\d+:\d+:\d+:\d+|nvme\d+)(?=/)", re.ASCII)
-NVME_CARD = pattern(r"/([\da-f]{4}:[\da-f]{2}:[\da-f]{2}\.\d)/nvme/")
+# each bridge on the way to a disk, and its controller
+PCI = pattern(r"/([\da-f]{4,8}:[\da-f]{2}:[\da-f]{2}\.\d)(?=/)")
 
 
 @shared
@@ -64,21 +85,45 @@ def devices(host: Host) -> Devices:
             path = host.link(f"/sys/block/{name}")
         except CannotTell:
             continue
-        for address in ADDRESS.findall(path) + NVME_CARD.findall(path):
+        for address in ADDRESS.findall(path):
             addresses[address] = name
+        for address in PCI.findall(path):
+            shared_by_several = addresses.get(address, name) != name and not _replaces(disks, addresses[address])
+            addresses[address] = f"PCI {address}" if shared_by_several else name
     host.state.set_cursor("disk_sightings/addresses", addresses)
     return Devices(addresses, {disk.dev: name for name, disk in disks.items() if disk.dev}, sorted(disks))
 
 
-def sightings(new: Sequence[Record], all_records: Sequence[Record], devices: Devices) -> Iterator[Sighting]:
-    """What the new records say happened, to which item; all records tell what came before and after."""
+def _replaces(disks: Mapping[str, object], before: str) -> bool:
+    """Whether the disk that stood behind an address is gone, so that the one there now came in its place."""
+    return not before.startswith("PCI ") and before not in disks
+
+
+def sightings(
+    new: Sequence[Record], all_records: Sequence[Record], devices: Devices, troubled: Collection[str] = ()
+) -> Iterator[Sighting]:
+    """What the new records say happened, to which item; all records tell what came before and after.
+
+    troubled: the items of earlier trouble. BACK is told of these and of those that are new among them, no others.
+    """
     context = _Context(all_records, devices)
+    known = set(troubled)
     for record in new:
+        for item in context.back(record):
+            if item in known:
+                yield Sighting(item, BACK, record, ATTACHED)
         form, match = TABLE.find(record.text)
         if form and match:
             kind = context.kind(form, match, record)
             for item in context.items(kind, match) if kind else ():
+                known.add(item)
                 yield Sighting(item, kind, record, form.expression, form.each)
+
+
+def attached_at(records: Sequence[Record], name: str) -> Optional[float]:
+    """When the disk that has this name now was attached; None if the log does not tell."""
+    said = f"[{name}] Attached SCSI"
+    return next((record.at for record in reversed(records) if said in record.text), None)
 
 
 class _Context:
@@ -89,6 +134,8 @@ class _Context:
         self._numbers = devices.numbers
         self._disks = frozenset(devices.disks)
         self._attached: Dict[str, List[float]] = {}
+        self._sized: Dict[str, float] = {}
+        self._at_address: Dict[str, List[str]] = {}
         self._stopped: Dict[str, List[int]] = {}
         for record in records:
             self._note(record)
@@ -96,7 +143,10 @@ class _Context:
     def _note(self, record: Record) -> None:
         named = ADDRESSED.match(record.text) if record.text.startswith("sd ") else None
         if named:
-            self._names[named.group(1)] = named.group(2)
+            address, name = named.groups()
+            self._names[address] = name
+            if name not in self._at_address.setdefault(address, []):
+                self._at_address[address].append(name)
             if ATTACHED.match(record.text):
                 self._attached.setdefault(named.group(1), []).append(record.uptime_s)
         elif record.text.startswith("XFS "):
@@ -105,6 +155,25 @@ class _Context:
                 self._stopped.setdefault(mounted.group(1), []).append(record.seq)
             elif "User initiated shutdown" in record.text:
                 self._stopped.setdefault(record.text[5 : record.text.find(")")], []).append(-record.seq)
+
+    def back(self, record: Record) -> List[str]:
+        """The items that this line says are there again: a disk with a size at its address, a controller, a path."""
+        text = record.text
+        if text.startswith("sd "):
+            sized = SIZED.match(text)
+            if sized:
+                self._sized[sized.group(1)] = record.uptime_s
+            attached = ATTACHED.match(text) if "] Attached SCSI" in text else None
+            address = attached.group(1) if attached else ""
+            if record.uptime_s - self._sized.get(address, -ATTACH_S) < ATTACH_S:
+                return [*self._at_address.get(address, ()), address]
+        elif text.startswith("nvme "):
+            ready = NVME_READY.match(text)
+            return [self.disk(self._names.get(ready.group(1), ready.group(1)))] if ready else []
+        elif text.startswith("device-mapper: "):
+            path = REINSTATED.match(text)
+            return [self._numbers.get(path.group(1), path.group(1))] if path else []
+        return []
 
     def kind(self, form: LineForm, match: re.Match[str], record: Record) -> str:
         """The kind of what happened; empty if it is no news: a boot, a hot plug, an operator's own doing."""
@@ -116,6 +185,8 @@ class _Context:
             return ""
         if form.kind == RESET and "diag reset" in text and record.uptime_s < BOOT_S:
             return ""
+        if form.kind == SLOT_EMPTY:
+            return OFFLINE if record.uptime_s >= BOOT_S else ""
         if said.get("of") and int(said["has"]) >= int(said["of"]):
             return ""
         if text.startswith("XFS ") and self._by_operator(said, record.seq):
@@ -145,6 +216,12 @@ class _Context:
         return [item for item in dict.fromkeys(found) if not REMOVABLE.match(item)]
 
     def _indirect(self, said: Mapping[str, str]) -> List[str]:
+        if "pci" in said:  # of another card: not ours to tell
+            behind = self._names.get(said["pci"], "")
+            return [behind] if behind else []
+        for name in ("probed", "library", "md", "layer"):
+            if name in said:
+                return [self._names.get(said[name], said[name])]
         if "journal" in said:
             return [self.disk(journal_device(said["journal"]))]
         if "number" in said:
@@ -161,32 +238,3 @@ class _Context:
         if name in self._disks:
             return name
         return self._names.get(name) or whole_disk(name)
-
-
-# sdd1, vdb12, xvda1, hda3
-LETTERED_PARTITION = pattern(r"((?:sd|vd|xvd|hd)[a-z]+)\d+$", re.ASCII)
-# nvme0n1p2, nvme0c1n1, md0p1, mmcblk0p1, loop0p1
-NUMBERED_PARTITION = pattern(r"((?:nvme\d+n|md_?|mmcblk|loop|nbd)\d+)p\d+$", re.ASCII)
-NVME_PATH = pattern(r"(nvme\d+)c\d+(n\d+)", re.ASCII)
-
-
-def whole_disk(name: str) -> str:
-    """The disk that a partition of this name is on, by the kernel's own rules for names.
-
-    >>> [whole_disk(name) for name in ("sdd1", "nvme0n1p2", "nvme0c1n1", "md0p1", "dm-3", "sdaa", "loop7", "nvme3")]
-    ['sdd', 'nvme0n1', 'nvme0n1', 'md0', 'dm-3', 'sdaa', 'loop7', 'nvme3n1']
-    """
-    name = NVME_PATH.sub(r"\1\2", name)
-    match = LETTERED_PARTITION.match(name) or NUMBERED_PARTITION.match(name)
-    if match:
-        return match.group(1)
-    return f"{name}n1" if re.fullmatch(r"nvme\d+", name) else name
-
-
-def journal_device(name: str) -> str:
-    """The device of an internal journal, which is named with the journal's inode; an external one has none.
-
-    >>> [journal_device(name) for name in ("sdd1-8", "dm-0-8", "dm-0", "md0-8")]
-    ['sdd1', 'dm-0', 'dm-0', 'md0']
-    """
-    return name if re.fullmatch(r"dm-\d+", name) else re.sub(r"-\d+$", "", name)

@@ -23,8 +23,13 @@ class Chain(NamedTuple):
 
 def chains(host: Host, subject: str, item: str) -> List[Chain]:
     """What is remembered of an item, one chain for each kind, the latest first."""
+    return chains_of(host.state.incidents(subject, item))
+
+
+def chains_of(incidents: Sequence[Incident]) -> List[Chain]:
+    """These incidents, oldest first, as one chain for each kind, the latest first."""
     kinds: Dict[str, List[Incident]] = {}
-    for seen in host.state.incidents(subject, item):
+    for seen in incidents:
         kinds.setdefault(seen.kind, []).append(seen)
     found = [
         Chain(kind, sum(seen.times for seen in all_), all_[0].at, all_[-1].at, all_[-1].text)
@@ -56,6 +61,10 @@ def busiest(incidents: Sequence[Incident], window_s: float) -> int:
             first += 1
         most = max(most, inside)
     return most
+
+
+def busiest_of(incidents: Sequence[Incident], kind: str, window_s: float) -> int:
+    return busiest([seen for seen in incidents if seen.kind == kind], window_s)
 
 
 def spread(kind: str, now: float, seconds: float, times: int, text: str) -> List[Incident]:

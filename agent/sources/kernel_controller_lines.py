@@ -8,18 +8,20 @@ from __future__ import annotations
 from typing import Sequence
 
 from agent.sources.disk_line_kinds import (
+    ARRAY_NOT_STARTED,
     CONTROLLER,
     CONTROLLER_EVENT,
     CORRECTED,
     DEGRADED,
     HARDWARE,
     MEMBER_FAILED,
+    NOT_STARTED,
     OFFLINE,
     PREDICTED,
     RESET,
-    form,
+    TIMEOUT,
 )
-from agent.sources.kernel_forms import LineForm
+from agent.sources.kernel_forms import LineForm, form
 
 MPT = r"(?P<device>mpt[23]sas(?:_cm)?\d+): "
 PCI_CARD = r"(?P<device>(?:megaraid_sas|hpsa|smartpqi) [\da-f:.]+): "
@@ -92,7 +94,74 @@ FORMS: Sequence[LineForm] = (
         r"(?:nvme (?P<nvme>[\da-f:.]+)|(?P<card>(?:megaraid_sas|mpt[23]sas|hpsa|smartpqi|ahci) [\da-f:.]+)): "
         r"(?:AER: )?PCIe Bus Error: severity=Uncorrect",
     ),
+    # --- controllers that failed, or did not come up at boot ---
+    # megaraid_sas 0000:03:00.0: Init cmd return status FAILED for SCSI host 0
+    # megaraid_sas 0000:03:00.0: Failed from megasas_init_fw 6406
+    # megaraid_sas 0000:03:00.0: Reset failed, killing adapter scsi0.
+    form(
+        CONTROLLER,
+        "megaraid_sas",
+        r"(?P<device>megaraid_sas [\da-f:.]+): (?:Init cmd return status FAILED|Failed from megasas_init_fw"
+        r"|Reset failed, killing adapter)",
+        each=False,
+    ),
+    # mpt3sas_cm0: failure at drivers/scsi/mpt3sas/mpt3sas_scsih.c:12350/_scsih_probe()!
+    # mpt2sas0: failure at drivers/scsi/mpt3sas/mpt3sas_scsih.c:8593/_scsih_probe()!
+    form(CONTROLLER, "mpt", MPT + r"failure at [\w./]+:\d+/_scsih_probe\(\)", each=False),
+    # mpi3mr0: fault code(0x0000F003): Additional code: (0x00000000:0x00000000:0x00000000)
+    # mpi3mr0: controller reset is failed
+    # mpi3mr1: Factory Reset fault occurred marking controller as unrecoverable
+    # mpi3mr0: controller is not present
+    form(
+        CONTROLLER,
+        "mpi",
+        r"(?P<device>mpi3mr\d+): (?:fault code ?\(|controller reset is failed|controller is not present"
+        r"|.*marking controller as unrecoverable)",
+        each=False,
+    ),
+    # aacraid 0000:03:00.0: Adapter health - -3
+    # aacraid 0000:03:00.0: adapter kernel panic'd fffffffd.
+    # aacraid0: adapter kernel panic'd.
+    # aacraid: Host adapter BLINK LED 0xef
+    form(
+        CONTROLLER,
+        "aacraid",
+        r"(?P<device>aacraid\d*(?: [\da-f:.]+)?): (?i:adapter health - -?[1-9]|adapter kernel panic'd"
+        r"|host adapter blink led)",
+        each=False,
+    ),
+    # nvme: probe of 0000:04:00.0 failed with error -12
+    # megaraid_sas: probe of 0000:03:00.0 failed with error -5
+    # virtio_blk: probe of virtio3 failed with error -22
+    form(
+        NOT_STARTED,
+        "aacraid ahci arcmsr hpsa isci lpfc megaraid_sas mpi mpt nvme pm qla smartpqi virtio_blk virtio_scsi",
+        r"(?:aacraid|ahci|arcmsr|hpsa|isci|lpfc|megaraid_sas|mpi3mr|mpt[23]sas|nvme|pm80xx|qla2xxx|smartpqi|virtio_blk"
+        r"|virtio_scsi): probe of (?P<probed>[\w:.]+) failed with error -?\d+",
+    ),
+    # nvme 0000:04:00.0: probe with driver nvme failed with error -19
+    # megaraid_sas 0000:03:00.0: probe with driver megaraid_sas failed with error -5
+    form(
+        NOT_STARTED,
+        "aacraid ahci arcmsr hpsa isci lpfc megaraid_sas mpi mpt nvme pm qla smartpqi virtio_blk virtio_scsi",
+        r"(?:aacraid|ahci|arcmsr|hpsa|isci|lpfc|megaraid_sas|mpi3mr|mpt[23]sas|nvme|pm80xx|qla2xxx|smartpqi|virtio_blk"
+        r"|virtio_scsi) (?P<probed>[\w:.]+): probe with driver \w+ failed with error -?\d+",
+    ),
+    # sas: Enter sas_scsi_recover_host busy: 4 failed: 4
+    form(TIMEOUT, "sas", r"(?P<library>sas): Enter sas_scsi_recover_host busy: \d+ failed: [1-9]\d*"),
     # --- md and multipath ---
+    # md: pers->run() failed ...
+    # md/raid10:md0: not enough operational mirrors.
+    # md/raid1:md127: not enough operational mirrors.
+    # md/raid:md5: not enough operational devices (2/4 failed)
+    # md/raid:md5: failed to run raid set.
+    form(
+        ARRAY_NOT_STARTED,
+        "md",
+        r"(?:(?P<md>md): pers->run\(\) failed|md/[\w-]+:(?P<array>\w+): (?:not enough operational (?:mirrors|devices)"
+        r"|failed to run raid set))",
+        each=False,
+    ),
     # md/raid10:md0: Disk failure on sdc1, disabling device.
     # md/raid1:md127: Disk failure on sdb2, disabling device.\x0amd/raid1:md127: Operation continuing on 1 devices.
     # md/raid:md5: Disk failure on sdd1, disabling device.

@@ -18,9 +18,8 @@ from agent.sources.disk_line_kinds import (
     PREDICTED,
     RESET,
     TIMEOUT,
-    form,
 )
-from agent.sources.kernel_forms import LineForm
+from agent.sources.kernel_forms import LineForm, form
 
 BLOCK = r"(?:blk_update_request: |print_req_error: |end_request: )?"
 SCSI = r"sd (?P<address>\d+:\d+:\d+:\d+): (?:\[(?P<device>\w+)\] ?)?(?:tag#\d+ ?)?\s*"

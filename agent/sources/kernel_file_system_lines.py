@@ -16,9 +16,8 @@ from agent.sources.disk_line_kinds import (
     IO,
     JOURNAL,
     READ_ONLY,
-    form,
 )
-from agent.sources.kernel_forms import LineForm
+from agent.sources.kernel_forms import LineForm, form
 
 EXT4 = r"EXT[234]-fs "
 XFS = r"XFS \((?P<device>[^)\s]+)\): "
@@ -38,6 +37,21 @@ FORMS: Sequence[LineForm] = (
         EXT4 + r"\((?P<device>[^)\s]+)\): (?:Delayed block allocation failed|This should not happen"
         r"|failed to convert unwritten extents)",
     ),
+    # EXT4-fs (sdb1): ext4_check_descriptors: Block bitmap for group 0 not in group (block 0)!
+    # EXT4-fs (sdb1): ext4_check_descriptors: Checksum for group 0 failed (32525!=0)
+    # EXT4-fs (sdb1): group descriptors corrupted!
+    # EXT4-fs (sdb1): error loading journal
+    # EXT4-fs (sdb1): no journal found
+    # EXT4-fs (sdb1): unable to read superblock
+    form(
+        FS_ERROR,
+        "EXT",
+        EXT4 + r"\((?P<device>[^)\s]+)\): (?:ext4_check_descriptors: |group descriptors corrupted|error loading journal"
+        r"|no journal found|unable to read superblock)",
+        each=False,
+    ),
+    # JBD2: recovery failed
+    form(JOURNAL, "JBD", r"(?P<layer>JBD2?): recovery failed"),
     # EXT4-fs (sdd1): Remounting filesystem read-only
     # EXT3-fs (sdd1): error: remounting filesystem read-only
     form(READ_ONLY, "EXT", EXT4 + r"\((?P<device>[^)\s]+)\): (?:error: )?[Rr]emounting filesystem read-only"),
@@ -81,8 +95,8 @@ FORMS: Sequence[LineForm] = (
     form(
         FS_SHUTDOWN,
         "XFS",
-        XFS + r"(?:[A-Z].* \((?P<flags>0x\w+)\) detected at .*Shutting down filesystem"
-        r"|.*xfs_do_force_shutdown\((?P<flags_before>0x\w+)\) called|.*[Dd]etected\..*[Ss]hutting down filesystem"
+        XFS + r"(?:[A-Z].* \((?P<flags>0x[\da-f]+)\) detected at .*Shutting down filesystem"
+        r"|.*xfs_do_force_shutdown\((?P<flags_before>0x[\da-f]+)\) called|.*[Dd]etected\..*[Ss]hutting down filesystem"
         r"|Filesystem has been shut down|xfs_log_force: error -?\d+ returned)",
         each=False,
     ),
@@ -96,6 +110,16 @@ FORMS: Sequence[LineForm] = (
         "XFS",
         XFS + r"(?:Metadata (?:corruption|CRC error) detected|Corruption (?:detected|warning)|Internal error "
         r"|SB validate failed)",
+        each=False,
+    ),
+    # XFS (sdb1): log mount failed
+    # XFS (sdb1): log mount/recovery failed: error -5
+    # XFS (sdb1): failed to locate log tail
+    # XFS (dm-3): Failed to read root inode 0x80, error 117
+    form(
+        FS_ERROR,
+        "XFS",
+        XFS + r"(?:log mount(?:/recovery)? failed|failed to locate log tail|Failed to read root inode)",
         each=False,
     ),
     # XFS (sdd1): metadata I/O error in "xfs_trans_read_buf_map" at daddr 0x1 len 1 error 5

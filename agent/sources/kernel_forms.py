@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Dict, Generic, List, Match, NamedTuple, Pattern, Protocol, Sequence, Tuple, TypeVar, Union
 
+from agent.patterns import pattern
+
 
 class LineForm(NamedTuple):
     """One form that a kernel line can have. each: every such line is one event; else it repeats within an event.
@@ -17,6 +19,10 @@ class LineForm(NamedTuple):
     expression: Pattern[str]
     each: bool = True
     heads: str = "*"
+
+
+def form(kind: str, heads: str, expression: str, each: bool = True) -> LineForm:
+    return LineForm(kind, pattern(expression, re.ASCII), each, heads)
 
 
 class Form(Protocol):

@@ -12,15 +12,17 @@ import re
 from typing import Dict, List, Mapping, NamedTuple, Pattern, Sequence, Tuple
 
 from agent.patterns import pattern
+from agent.sources import cper_lines
+from agent.sources.cper_lines import CORRECTED, SOMEWHERE, UNCORRECTED
 from agent.sources.kernel_forms import LineTable
 from agent.sources.kernel_log import Record, Sighting
 
-CORRECTED = "corrected error"
-UNCORRECTED = "uncorrected error"
 BY_STATUS = "by its status"
 CRASH = "error of the previous boot"
+STORM = "storm of corrected errors"
+# So many interrupts within a second make a storm (arch/x86/kernel/cpu/mce/intel.c).
+STORM_ERRORS = 15
 
-SOMEWHERE = "memory, slot not told"
 PREVIOUS_BOOT = "previous boot"
 MOMENT_S = 5.0
 
@@ -44,7 +46,7 @@ def _form(kind: str, heads: str, expression: str, vague: int) -> MemoryForm:
     return MemoryForm(kind, pattern(expression, re.ASCII), vague, heads)
 
 
-MCE = r"(?:mce: )?\[Hardware Error\]: "
+MCE = r"(?:(?:mce|core): )?\[Hardware Error\]: "
 
 FORMS: Sequence[MemoryForm] = (
     # EDAC MC1: 128 CE memory read error on CPU_SrcID#1_Ha#0_Chan#1_DIMM#1 (channel:1 slot:1 page:0x2b67afa offset:0xb40 grain:32 syndrome:0x0 -  area:DRAM err_code:0001:0092 socket:1 ha:0 channel_mask:2 rank:5)
@@ -60,11 +62,24 @@ FORMS: Sequence[MemoryForm] = (
     ),
     # EDAC MC0: CE page 0x1f3a2, offset 0x0, grain 4096, syndrome 0x54, row 0, channel 1, label "DIMM_A1": e752x CE
     # EDAC MC0: UE page 0x0, offset 0x0, grain 4096, row 1, labels "DIMM_B1:DIMM_B2": i3000 UE
+    # EDAC MC1: CE row 2, channel 0, label "CPU_SrcID#1_Channel#2_DIMM#0": 1 Unknown error(s): memory read on FATAL area
+    # EDAC MC0: UE row 1, channel-a= 0 channel-b= 1 labels "DIMM_A1:DIMM_B1": i5000 UE
     _form(
-        BY_STATUS, "EDAC", r'EDAC MC(?P<mc>\d+): (?P<status>CE|UE) page .* labels? "(?P<label>[^"]{0,120})"', NAMES_DIMM
+        BY_STATUS,
+        "EDAC",
+        r'EDAC MC(?P<mc>\d+): (?P<status>CE|UE) (?:page|row) .* labels? "(?P<label>[^"]{0,120})"',
+        NAMES_DIMM,
     ),
     # EDAC MC0: CE - no information available: i3000 CE log overflow
     _form(BY_STATUS, "EDAC", r"EDAC MC(?P<mc>\d+): (?P<status>CE|UE) - no information available", NAMES_DIMM),
+    # EDAC DEVICE0: UE: cortex_arm64_edac instance: cpu0 block: L1 count: 1 'memory error'
+    # EDAC DEVICE1: CE: L3 instance: l3_cache0 block: bank1 count: 3 'l3 corrected'
+    _form(
+        BY_STATUS,
+        "EDAC",
+        r"EDAC (?P<device>DEVICE\d+): (?P<status>CE|UE)\b(?:.* count: (?P<count>\d{1,9}))?",
+        NAMES_BANK,
+    ),
     # mce: [Hardware Error]: CPU 4: Machine Check: 0 Bank 7: 8c00004000010091
     # mce: [Hardware Error]: CPU 2: Machine Check Exception: 5 Bank 3: be00000000800400
     # [Hardware Error]: CPU 0: Machine Check Event: 0 Bank 5: cc00008000010092
@@ -72,7 +87,7 @@ FORMS: Sequence[MemoryForm] = (
     # EDAC skx MC4: CPU 20: Machine Check Event: 0x0 Bank 13: 0x8c00004200800090
     _form(
         BY_STATUS,
-        "- EDAC mce",
+        "- EDAC core mce",
         rf"(?:{MCE}|EDAC \w+ MC\d+: )(?:CPU|RUNNING ON CPU) (?P<cpu>\d+): Machine Check(?: Exception| Event)?: "
         r"(?:0x)?[\da-f]+ Bank (?P<bank>\d+): (?P<bits>(?:0x)?[\da-f]{1,18})\b",
         NAMES_BANK,
@@ -82,7 +97,7 @@ FORMS: Sequence[MemoryForm] = (
     # [Hardware Error]: MC4_STATUS[Over|CE|MiscV|-|AddrV|CECC]: 0xdc00000000000000
     _form(
         BY_STATUS,
-        "- mce",
+        "- core mce",
         MCE
         + r"(?:CPU:(?P<cpu>\d+)[ \t]+(?:\([\da-f:]+\)[ \t]+)?)?MC(?P<bank>\d+)_STATUS\[[^|\]]*\|(?P<status>CE|UE|UC|-)\|",
         NAMES_BANK,
@@ -102,31 +117,23 @@ FORMS: Sequence[MemoryForm] = (
     # mce: [Hardware Error]: Uncorrected, software containable error.
     # [Hardware Error]: System Fatal error.
     # [Hardware Error]: Deferred error, no action required.
-    _form(UNCORRECTED, "- mce", MCE + r"(?:Uncorrected, software |System Fatal error|Deferred error)", NAMES_NOTHING),
+    _form(
+        UNCORRECTED, "- core mce", MCE + r"(?:Uncorrected, software |System Fatal error|Deferred error)", NAMES_NOTHING
+    ),
     # [Hardware Error]: Corrected error, no action required.
     # mce: [Hardware Error]: Machine check events logged
+    # core: [Hardware Error]: Machine check events logged
     # [Hardware Error]: Machine check events logged
-    _form(CORRECTED, "- mce", MCE + r"(?:Corrected error, no action|Machine check events logged)", NAMES_NOTHING),
+    _form(CORRECTED, "- core mce", MCE + r"(?:Corrected error, no action|Machine check events logged)", NAMES_NOTHING),
+    # mce: CMCI storm detected: switching to poll mode
+    # CMCI storm detected: switching to poll mode
+    # mce: CPU3 BANK7 CMCI storm detected
+    _form(STORM, "CMCI CPU mce", r"(?:mce: )?(?:CPU\d+ BANK\d+ )?CMCI storm detected", NAMES_NOTHING),
     # BERT: Error records from previous boot:
     _form(CRASH, "BERT", r"BERT: Error records from previous boot", NAMES_DIMM),
 )
 
 TABLE = LineTable(FORMS)
-
-# {1}[Hardware Error]: event severity: corrected
-CPER = pattern(r"\{(\d+)\}\[Hardware Error\]:\s*(.*)", re.ASCII)
-# event severity: recoverable
-# severity: 2, corrected          (RHEL 6)
-SEVERITY = pattern(r"(?:event )?severity: (?:\d+, )?(\w+)", re.ASCII)
-# section_type: memory error
-SECTION = pattern(r"section_type: (.+)")
-# fru_text: A1   /   fru_id: 00000000-0000-0000-0000-000000000000, fru_text: DIMM ??
-FRU = pattern(r"(?:fru_id: \S+ )?fru_text: (\S.{0,60})")
-# DIMM location: CPU 1 DIMM A2    /    DIMM location: not present. DMI handle: 0x0000
-LOCATION = pattern(r"DIMM location: (?!not present)(\S.{0,60}?)\s*$")
-# node:0 card:3 module:1 rank:0 bank:2 device:0 row:1234 column:56
-# node: 0 card: 3 module: 1
-NODE = pattern(r"(node: ?\d+)(?: (card: ?\d+))?(?: (module: ?\d+))?", re.ASCII)
 
 # Intel SDM vol. 3B 15.9.2: 000F 0000 1MMM CCCC is an error of a memory controller; bit 61 says it is uncorrected.
 UNCORRECTED_BIT = 1 << 61
@@ -146,7 +153,7 @@ def sightings(new: Sequence[Record], all_records: Sequence[Record]) -> List[Sigh
         if form and match:
             found.append((form.vague, _sighting(form, match.groupdict(), record)))
     numbers = {record.seq for record in new}
-    found += [(NAMES_BANK, seen) for seen in _cper(all_records) if seen.record.seq in numbers]
+    found += [(NAMES_BANK, seen) for seen in cper_lines.sightings(all_records) if seen.record.seq in numbers]
     found.sort(key=lambda pair: pair[1].record.seq)
     told: Dict[Tuple[int, str], List[float]] = {}
     for vague, seen in found:
@@ -166,11 +173,15 @@ def _told_better(vague: int, seen: Sighting, told: Mapping[Tuple[int, str], List
 
 
 def _sighting(form: MemoryForm, said: Mapping[str, str], record: Record) -> Sighting:
+    if form.kind == STORM:
+        return Sighting(SOMEWHERE, CORRECTED, record, form.expression, True, STORM_ERRORS)
     kind, item = form.kind, SOMEWHERE
     if form.kind == CRASH:
         item = PREVIOUS_BOOT
     elif said.get("mc"):
         kind, item = _kind(said["status"]), _dimm(said)
+    elif said.get("device"):
+        kind, item = _kind(said["status"]), f"EDAC {said['device'].lower()}"
     elif said.get("bank"):
         kind, item = _bank(said)
     return Sighting(item, kind, record, form.expression, True, int(said.get("count") or 1))
@@ -193,40 +204,3 @@ def _bank(said: Mapping[str, str]) -> Tuple[str, str]:
     bits = int(said["bits"], 16)
     of_memory = bits & MEMORY_MASK == MEMORY_CODE
     return UNCORRECTED if bits & UNCORRECTED_BIT else CORRECTED, f"memory of {where}" if of_memory else where
-
-
-def _cper(records: Sequence[Record]) -> List[Sighting]:
-    """Errors of memory or processors told by the firmware (APEI), each in a block of lines with one number."""
-    blocks: Dict[str, Dict[str, str]] = {}
-    at: Dict[str, Record] = {}
-    for record in records:
-        match = CPER.match(record.text) if record.text.startswith("{") else None
-        if match:
-            block = blocks.setdefault(match.group(1), {})
-            if _read_cper(block, match.group(2)) == "section":
-                at.setdefault(match.group(1), record)
-    return [_cper_sighting(blocks[number], record) for number, record in at.items() if _is_of_memory(blocks[number])]
-
-
-def _read_cper(block: Dict[str, str], text: str) -> str:
-    """Note what a line of the block says; the name of the field, or empty."""
-    fields = (("severity", SEVERITY), ("section", SECTION), ("fru", FRU), ("location", LOCATION), ("node", NODE))
-    for name, expression in fields:
-        match = expression.match(text)
-        if match:
-            block.setdefault(name, " ".join(group for group in match.groups() if group).strip())
-            return name
-    return ""
-
-
-def _is_of_memory(block: Mapping[str, str]) -> bool:
-    return "severity" in block and bool(re.search(r"memory|processor", block.get("section", "")))
-
-
-def _cper_sighting(block: Mapping[str, str], record: Record) -> Sighting:
-    item = block.get("location") or block.get("fru") or block.get("node") or SOMEWHERE
-    if "memory" not in block["section"]:
-        item = "processor, not told which"
-    kind = CORRECTED if block["severity"] in ("corrected", "info") else UNCORRECTED
-    text = f"{block['severity']} {block['section']} told by the firmware (APEI) at {item}"
-    return Sighting(item, kind, record._replace(text=text), CPER)

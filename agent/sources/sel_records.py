@@ -103,12 +103,14 @@ def _seconds(date: str, clock: str) -> Optional[float]:
 
 
 def memory_kind(event: Event) -> str:
-    """uncorrectable, correctable, or correctable_limit (so many that the BIOS stopped to log them); else empty."""
+    """uncorrectable, correctable, correctable_limit (so many that the BIOS no longer logs them), disabled; or empty."""
     text = event.text.lower()
     if "memory error logging disabled" in text or "logging limit reached" in text:
         return "correctable_limit"
     if event.type != "Memory":
         return ""
+    if "memory device disabled" in text:  # a DIMM that the firmware mapped out
+        return "disabled"
     if "uncorrectable" in text or "parity" in text or "critical overtemp" in text:
         return "uncorrectable"
     return "correctable" if "correctable" in text else ""

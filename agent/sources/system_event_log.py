@@ -152,7 +152,7 @@ def _sensor(event: Event, candidates: Sequence[Sensor]) -> Optional[Sensor]:
 
 
 def memory_incidents(host: Host) -> List[Tuple[str, Incident]]:
-    """ECC events of the last days by DIMM; kind: uncorrectable, correctable or correctable_limit.
+    """ECC events of the last days by DIMM; kind: as of sel_records.memory_kind.
 
     CannotTell when the BMC does not answer, NotApplicable when there is none.
     """

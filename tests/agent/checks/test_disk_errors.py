@@ -19,6 +19,7 @@ from agent.expected import Expected
 from agent.host import CannotTell, Disk, NoPermission
 from agent.live import LiveHost
 from agent.sources import disk_sightings
+from agent.sources.kernel_pcie_lines import SLOT_EMPTY
 from agent.state import State
 from agent.status import Finding
 from tests.agent.sources.test_kernel_lines import QUIET, damaged
@@ -297,7 +298,7 @@ FACTS = disk_errors.Facts("", "", (), (), (), (), (), (), 0, "10:00Z")
 def facts(kind: str, count: int, hours_ago: float = 1.0, layout: str = "") -> disk_errors.Facts:
     return FACTS._replace(
         layout=layout, kinds=(kind,), counts=(count,), first_at=("10:00Z",), last_at=("10:00Z",),
-        hours_ago=(hours_ago,), last_text=("text",),
+        hours_ago=(hours_ago,), last_text=("text",), most_in_an_hour=(count,),
     )  # fmt: skip
 
 
@@ -316,7 +317,7 @@ def test_the_edges_of_every_limit(kind: str) -> None:
 
 
 def test_every_kind_of_line_has_a_rule() -> None:
-    kinds = {form.kind for form in disk_sightings.FORMS}
+    kinds = {form.kind for form in disk_sightings.FORMS} - {SLOT_EMPTY}  # which is told as OFFLINE
 
     assert kinds <= set(disk_errors.RULES)
 
@@ -403,3 +404,151 @@ def test_the_printed_start_of_a_serial_names_the_disk() -> None:
     found = look(machine(expected=Expected(disks=("Z1Z0AAAA",)), answers={"disks": [sas]}))
 
     assert set(found) == {"sdc", "kernel log"}
+
+
+# Storage that does not come up at boot was silent
+
+
+@pytest.mark.parametrize(
+    ("text", "item", "words"),
+    [
+        (
+            "megaraid_sas 0000:03:00.0: Init cmd return status FAILED for SCSI host 0",
+            "megaraid_sas 0000:03:00.0", "controller fault",
+        ),
+        ("megaraid_sas 0000:03:00.0: Failed from megasas_init_fw 6406", "megaraid_sas 0000:03:00.0", "controller"),
+        (
+            "mpt3sas_cm0: failure at drivers/scsi/mpt3sas/mpt3sas_scsih.c:12350/_scsih_probe()!",
+            "mpt3sas_cm0", "controller fault",
+        ),
+        ("mpi3mr0: fault code(0x0000F003): Additional code: (0x0:0x0:0x0)", "mpi3mr0", "controller fault"),
+        ("aacraid 0000:03:00.0: adapter kernel panic'd fffffffd.", "aacraid 0000:03:00.0", "controller fault"),
+        ("aacraid 0000:03:00.0: Adapter health - -3", "aacraid 0000:03:00.0", "controller fault"),
+        ("megaraid_sas 0000:03:00.0: Reset failed, killing adapter scsi0.", "megaraid_sas 0000:03:00.0", "controller"),
+        ("nvme: probe of 0000:04:00.0 failed with error -12", "0000:04:00.0", "start failure"),
+        ("nvme 0000:3b:00.0: probe with driver nvme failed with error -19", "nvme0n1", "start failure"),
+        ("md: pers->run() failed ...", "md", "array start failure"),
+        ("md/raid10:md0: not enough operational mirrors.", "md0", "array start failure"),
+        ("md/raid:md5: failed to run raid set.", "md5", "array start failure"),
+        ("JBD2: recovery failed", "JBD2", "journal abort"),
+        (
+            "EXT4-fs (sdc1): ext4_check_descriptors: Block bitmap for group 0 not in group (block 0)!",
+            "sdc", "file system error",
+        ),
+        ("EXT4-fs (sdc1): group descriptors corrupted!", "sdc", "file system error"),
+        ("EXT4-fs (sdc1): error loading journal", "sdc", "file system error"),
+        ("XFS (sdc1): log mount failed", "sdc", "file system error"),
+    ],
+)  # fmt: skip
+def test_storage_that_does_not_come_up_is_critical(text: str, item: str, words: str) -> None:
+    finding = look(machine(text))[item]
+
+    assert finding.status == "critical" and f"1 {words}" in finding.verdict.reason, finding.verdict
+
+
+def test_commands_that_libsas_gives_up_are_a_warning_and_its_discovery_is_not() -> None:
+    found = look(machine("sas: Enter sas_scsi_recover_host busy: 4 failed: 4"))
+    quiet = look(machine("sas: Enter sas_scsi_recover_host busy: 0 failed: 0"))
+
+    assert found["sas"].status == "warning" and "sas" not in quiet
+
+
+# PCI Express
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("pcieport 0000:3a:00.0: AER: Uncorrectable (Fatal) error message received from 0000:3b:00.0", "critical"),
+        ("pcieport 0000:3a:00.0: AER: Uncorrected (Fatal) error received: 0000:3a:00.0", "critical"),
+        ("pcieport 0000:3a:00.0: AER: Multiple Uncorrectable (Non-Fatal) error message received from 0000:3b:00.0",
+         "warning"),
+        ("pcieport 0000:3a:00.0: pciehp: Slot(0): Link Down", "critical"),
+        ("pcieport 0000:3a:00.0: pciehp: Slot(0-1): Card not present", "critical"),
+        ("pcieport 0000:3a:00.0: AER: Corrected error received: 0000:3b:00.0", "ok"),
+        ("pcieport 0000:00:1c.0: AER: Uncorrectable (Fatal) error message received from 0000:05:00.0", "ok"),
+    ],
+)  # fmt: skip
+def test_a_pcie_line_is_told_of_the_disk_behind_the_address_and_of_no_other(text: str, status: str) -> None:
+    found = look(machine(text))
+
+    assert {item for item, one in found.items() if one.status != "ok"} == ({"nvme0n1"} if status != "ok" else set())
+    assert found["nvme0n1"].status == status
+
+
+def test_a_storm_of_corrected_pcie_errors_is_a_warning_and_some_are_not() -> None:
+    line = "pcieport 0000:3a:00.0: AER: Corrected error received: 0000:3b:00.0"
+
+    assert look(machine(*[line] * 99))["nvme0n1"].status == "ok"
+    storm = look(machine(*[line] * 100))["nvme0n1"]
+    assert (storm.status, storm.facts["most_in_an_hour"]) == ("warning", (100,))
+
+
+def test_an_address_that_several_disks_stand_behind_is_told_as_such() -> None:
+    ahci = "/sys/devices/pci0000:00/0000:00:1f.2"
+    host = machine("pcieport 0000:00:1f.0: AER: Uncorrected (Fatal) error received: 0000:00:1f.2")
+    host.answers["link /sys/block/sda"] = f"{ahci}/ata1/host0/target0:0:0/0:0:0:0/block/sda"
+    found = look(host)
+
+    assert found["PCI 0000:00:1f.2"].status == "critical" and found["sdc"].status == "ok"
+
+
+def test_an_empty_slot_at_boot_is_no_news() -> None:
+    host = machine(answers={"kernel_records": ["6,9,2000000,-;pcieport 0000:3a:00.0: pciehp: Slot(0): Link Down"]})
+
+    assert look(host)["nvme0n1"].status == "ok"
+
+
+# What came back
+
+PROBED = "sd 2:0:0:0: [sdc] tag#0 FAILED Result: hostbyte=DID_NO_CONNECT driverbyte=DRIVER_OK cmd_age=0s"
+SIZED = "sd 2:0:0:0: [sdc] 7814037168 512-byte logical blocks: (4.00 TB/3.64 TiB)"
+THERE = [SIZED, "sd 2:0:0:0: [sdc] Attached SCSI disk"]
+
+
+def test_a_device_that_came_back_with_its_size_is_not_offline_any_more() -> None:
+    assert look(machine(PROBED))["sdc"].status == "critical"
+    assert look(machine(PROBED, *THERE))["sdc"].status == "ok"
+    assert look(machine(PROBED, THERE[1]))["sdc"].status == "critical"
+    assert look(machine(*THERE, PROBED))["sdc"].status == "critical"
+
+
+def test_a_device_that_comes_back_between_two_runs_is_not_offline_any_more() -> None:
+    before = machine(PROBED)
+    assert look(before)["sdc"].status == "critical"
+
+    log = before.answers["kernel_records"] + records(*THERE, hours_ago=0.5, first=200)
+    assert look(next_run(before, answers={"kernel_records": log}))["sdc"].status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("gone", "back", "item"),
+    [
+        ("nvme nvme0: Removing after probe failure status: -19", "nvme nvme0: 16/0/0 default/read/poll queues",
+         "nvme0n1"),
+        ("device-mapper: multipath: 253:2: Failing path 8:32.",
+         "device-mapper: multipath: 253:2: Reinstating path 8:32.", "sdc"),
+    ],
+)  # fmt: skip
+def test_a_controller_or_a_path_that_came_back_is_not_offline_any_more(gone: str, back: str, item: str) -> None:
+    assert look(machine(gone))[item].status == "critical"
+    assert look(machine(gone, back))[item].status == "ok"
+
+
+def test_other_trouble_of_a_device_that_came_back_stays() -> None:
+    medium = "sd 2:0:0:0: [sdc] tag#12 Sense Key : Medium Error [current]"
+
+    finding = look(machine(medium, PROBED, *THERE))["sdc"]
+    assert finding.status == "warning" and "medium error" in finding.verdict.reason
+
+
+def test_a_disk_in_the_place_of_another_is_not_blamed_for_the_errors_of_that() -> None:
+    failing = "I/O error, dev sdc, sector 2048 op 0x1:(WRITE) flags 0x800 phys_seg 1 prio class 0"
+    before = machine(*[failing] * 60, PROBED)
+    assert look(before)["sdc"].status == "critical"
+
+    disks = [disk("sdc", "8:32", serial="NEW1") if one.name == "sdc" else one for one in DISKS]
+    log = before.answers["kernel_records"] + records(*THERE, hours_ago=0.5, first=400)
+    after = next_run(before, answers={"kernel_records": log, "disks": disks})
+
+    assert look(after)["sdc"].status == "ok"

@@ -309,6 +309,7 @@ def with_bmc(*rows: str) -> HandmadeHost:
         ("Uncorrectable ECC", "critical"),
         ("Correctable ECC", "ok"),
         ("Correctable ECC logging limit reached", "warning"),
+        ("Memory Device Disabled", "warning"),
     ],
 )
 def test_the_bmcs_event_log(event: str, status: str) -> None:
@@ -373,3 +374,29 @@ def test_a_count_that_is_no_number_is_never_ok(count: str) -> None:
     files = {**edac(), f"{MC}/mc0/dimm0/dimm_ce_count": count, f"{MC}/mc0/dimm0/dimm_ue_count": count}
 
     assert statuses(machine(files)) == {A1: "unknown", B1: "ok"}
+
+
+# Forms that were silent
+
+
+@pytest.mark.parametrize(
+    ("line", "item", "status"),
+    [
+        ("EDAC DEVICE0: UE: cortex_arm64_edac instance: cpu0 block: L1 count: 1 'x'", "EDAC device0", "critical"),
+        ("mce: CMCI storm detected: switching to poll mode", "memory, slot not told", "warning"),
+        ("mce: CPU3 BANK7 CMCI storm detected", "memory, slot not told", "warning"),
+        ('EDAC MC0: UE row 1, channel-a= 0 channel-b= 1 labels "DIMM_A1:DIMM_B1": i5000 UE', "DIMM_A1:DIMM_B1",
+         "critical"),
+        ("core: [Hardware Error]: CPU 2: Machine Check Exception: 5 Bank 7: be00000000800090",
+         "memory of processor 2 bank 7", "critical"),
+    ],
+)  # fmt: skip
+def test_old_and_rare_forms_are_told(line: str, item: str, status: str) -> None:
+    assert look(machine(lines=records(line)))[item].status == status
+
+
+def test_old_i7core_lines_name_the_dimm() -> None:
+    line = 'EDAC MC1: CE row 2, channel 0, label "CPU_SrcID#1_Channel#2_DIMM#0": 1 Unknown error(s): memory read on'
+    found = look(machine(lines=records(*[line] * 12)))
+
+    assert found["CPU_SrcID#1_Channel#2_DIMM#0"].status == "warning"

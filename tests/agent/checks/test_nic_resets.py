@@ -259,3 +259,58 @@ def test_without_the_kernels_log_the_counters_still_tell_and_the_gap_is_said() -
     assert well.status == "ok"
     assert "the kernel's lines are not read: needs root: /dev/kmsg" in well.verdict.reason
     assert reset.status == "warning"
+
+
+# PCI Express, and what was not read
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pcieport 0000:00:1c.0: AER: Uncorrectable (Fatal) error message received from 0000:05:00.0",
+        "pcieport 0000:00:1c.0: AER: Uncorrected (Non-Fatal) error received: 0000:05:00.0",
+        "ixgbe 0000:05:00.0: Firmware recovery mode detected. Limiting functionality. Refer to the Intel(R) Ethernet",
+        "ixgbe 0000:05:00.0: probe with driver ixgbe failed with error -5",
+    ],
+)
+def test_a_card_that_the_bus_or_its_firmware_gave_up_is_critical(line: str) -> None:
+    assert statuses(machine(*records(line))) == {"eth0": "critical", "eth1": "ok"}
+
+
+def test_a_slot_that_lost_its_card_is_told_of_all_its_ports() -> None:
+    host = machine(*records("pcieport 0000:00:1c.0: pciehp: Slot(1): Link Down"))
+    for function in "01":
+        host.answers[f"link /sys/bus/pci/devices/0000:05:00.{function}"] = (
+            f"/sys/devices/pci0000:00/0000:00:1c.0/0000:05:00.{function}"
+        )
+
+    assert statuses(host) == {"eth0": "critical", "eth1": "critical"}
+
+
+def test_a_pcie_line_of_another_device_is_of_no_card() -> None:
+    line = "pcieport 0000:00:1d.0: AER: Uncorrectable (Fatal) error message received from 0000:3b:00.0"
+
+    assert statuses(machine(*records(line))) == {"eth0": "ok", "eth1": "ok"}
+
+
+@pytest.mark.parametrize(("times", "status"), [(99, "ok"), (100, "warning")])
+def test_a_storm_of_corrected_pcie_errors_is_a_warning(times: int, status: str) -> None:
+    line = "pcieport 0000:00:1c.0: AER: Corrected error received: 0000:05:00.0"
+
+    assert statuses(machine(*records(*[line] * times)))["eth0"] == status
+
+
+# use.md 14: `ok` without root and without ethtool, though the kernel's lines were not read
+def test_without_the_kernels_lines_and_the_drivers_counters_it_cannot_be_told() -> None:
+    unread = {"interfaces": [ETH0], "kernel_records": NoPermission("needs root: /dev/kmsg")}
+    (finding,) = look(machine(commands={}, answers=unread)).values()
+
+    assert finding.status == "unknown"
+    assert "not read (needs root: /dev/kmsg), ethtool is not installed" in finding.verdict.reason
+
+
+def test_without_the_kernels_lines_the_drivers_counters_tell() -> None:
+    host = machine(answers={"interfaces": [ETH0], "kernel_records": NoPermission("needs root: /dev/kmsg")})
+    (finding,) = look(host).values()
+
+    assert finding.status == "ok" and "the kernel's lines are not read" in finding.verdict.reason

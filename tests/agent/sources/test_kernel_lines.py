@@ -16,6 +16,8 @@ from agent.sources import (
     kernel_file_system_lines,
     kernel_memory_lines,
     kernel_nic_lines,
+    kernel_nic_vendor_lines,
+    kernel_pcie_lines,
     nic_sightings,
 )
 from agent.sources.kernel_forms import LineTable
@@ -29,6 +31,8 @@ TABLES = [
     kernel_file_system_lines,
     kernel_memory_lines,
     kernel_nic_lines,
+    kernel_nic_vendor_lines,
+    kernel_pcie_lines,
 ]
 LINES = [(module, text, form) for module in TABLES for text, form in documented(module)]
 
@@ -85,7 +89,6 @@ XFS (sdd1): Please unmount the filesystem and rectify the problem(s)
 XFS: java(1234) possible memory allocation deadlock size 65552 in kmem_realloc (mode:0x250)
 BTRFS info (device sda1): using free space tree
 device-mapper: multipath: 253:2: Reinstating path 8:32.
-pcieport 0000:00:1c.0: AER: Corrected error received: 0000:00:1c.0
 pcieport 0000:00:1c.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)
 nvme 0000:04:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)
 ixgbe 0000:05:00.0: PCIe Bus Error: severity=Correctable, type=Data Link Layer, (Transmitter ID)
@@ -117,7 +120,11 @@ mlx5_core 0000:03:00.0: Port module event: module 0, Cable plugged
 mlx5_core 0000:03:00.0: firmware version: 16.28.2006
 r8169 0000:02:00.0 enp2s0: Link is Up - 1Gbps/Full - flow control rx/tx
 bond0: (slave ens1f0): making interface the new active one
-pcieport 0000:3a:00.0: pciehp: Slot(1): Link Down
+pcieport 0000:3a:00.0: pciehp: Slot(1): Link Down/Up ignored (recovered by DPC)
+pcieport 0000:3a:00.0: pciehp: Slot(1): Link Up
+sas: Enter sas_scsi_recover_host busy: 0 failed: 0
+i801_smbus: probe of 0000:00:1f.4 failed with error -16
+EXT4-fs (sda2): VFS: Can't find ext4 filesystem
 lpfc 0000:05:00.0: 0:1305 Link Down Event x2 received Data: x2 x20 x0 x0 x0
 IPv6: ADDRCONF(NETDEV_CHANGE): ens1f0: link becomes ready
 audit: type=1400 audit(1700000000.1:2): apparmor="DENIED" comm="EXT4-fs error (device sda1)"
