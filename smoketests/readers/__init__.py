@@ -45,6 +45,10 @@ def look(
             problems[name] = str(error)
         except Exception as error:  # one broken reader never hides the other, nor the hosts
             problems[name] = f"the reader failed: {type(error).__name__}: {error}"[:300]
+    if "zookeeper" in answers and "kafka" in answers:
+        from smoketests.readers import zookeeper_partitions
+
+        answers["kafka"] = zookeeper_partitions.worst_of(answers["kafka"], answers["zookeeper"].in_sync)
     return ClusterView(cluster, reports, problems=problems, **answers, **view)
 
 

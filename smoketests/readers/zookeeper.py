@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 from agent.host import CannotTell
 from agent.sources import java_properties
 from agent.sources import zookeeper_words as words
-from smoketests.readers import CannotRead, address, within
+from smoketests.readers import CannotRead, address, within, zookeeper_partitions
+from smoketests.readers.zookeeper_partitions import InSync
 
 WORD_S = 4.0
 MEMBER_S = 12.0
 SESSION_S = 8.0
-REGISTRY_S = 15.0
+REGISTRY_S = 18.0
 MOST_BROKERS = 5000
 LONGEST_ANSWER = 1 << 20
 DEFAULT_PORT = 2181
@@ -59,12 +60,15 @@ class Registered(NamedTuple):
 
 
 class ZooKeeperFacts(NamedTuple):
-    """brokers, controller: None where they could not be read; `untold` says why."""
+    """brokers, controller: None where they could not be read; `untold` says why. in_sync: (topic, partition) -> its
+    replicas in sync; None where that could not be read.
+    """
 
     members: tuple[Member, ...]
     brokers: tuple[Registered, ...] | None = None
     controller: int | None = None
     untold: str = ""
+    in_sync: InSync | None = None
 
 
 def read(servers: Sequence[str]) -> ZooKeeperFacts:
@@ -206,6 +210,7 @@ def _session(addresses: Sequence[tuple[str, int]], chroot: str) -> tuple[tuple[t
         voters = _voters(client)
         try:
             facts = ZooKeeperFacts((), _brokers(client, where), _controller(client, f"{chroot}/controller"))
+            facts = facts._replace(in_sync=zookeeper_partitions.read(client, chroot))
         except NoNodeError:
             facts = ZooKeeperFacts((), untold=f"ZooKeeper has no {where}: no Kafka cluster has registered below it")
         except NoAuthError:

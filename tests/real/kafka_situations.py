@@ -5,8 +5,11 @@ The agent is not asked, so that a question takes no more than the reading of Kaf
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from smoketests.gate.situation import Situation
 from smoketests.readers.kafka import KafkaFacts
+from tests.smoketests.cluster.views import said
 from tests.smoketests.gate import situations
 
 CLUSTER_ID = "c1"
@@ -16,17 +19,26 @@ def name_of(broker: int) -> str:
     return f"kafka-a0{broker}"
 
 
-def asked_of(facts: KafkaFacts | None, *leaving: int, why: str = "", purpose: str = "reboot") -> Situation:
-    """These brokers leave. why: Kafka could not be read at all. Every broker is on a host of its own, kafka-a0N, where
-    the agent sees it; so the real servers, which share loopback, are named in the facts."""
+def asked_of(
+    facts: KafkaFacts | None, *leaving: int, brokers: Sequence[int] = (1, 2, 3), down: Sequence[int] = (), why: str = ""
+) -> Situation:
+    """These of the brokers leave for a reboot. why: Kafka could not be read at all. down: whose process the agent does
+    not see. Every broker is on a host of its own, kafka-a0N, where the agent sees it; so the real servers, which share
+    loopback, are named in the facts."""
+    names = [name_of(number) for number in leaving]
+    hosts = [situations.broker(number) for number in brokers]
+    found = {name_of(one): [situations.runs("broker", ids=(one,), cluster=CLUSTER_ID)] for one in brokers}
+    found.update({name_of(one): [said("server_ids")] for one in down})
     if facts is None:
-        return situations.situation(*map(name_of, leaving), kafka_says=None, problems={"kafka": why}, kraft=True)
+        return situations.situation(
+            *names, hosts=hosts, found=found, kafka_says=None, problems={"kafka": why}, kraft=True
+        )
     rows = tuple(
         row._replace(host=name_of(row.id), endpoints=(f"{name_of(row.id)}:{row.port}",)) for row in facts.brokers
     )
-    said = facts._replace(cluster_id=CLUSTER_ID, brokers=rows)
-    zookeeper = situations.ensemble(brokers=[row.id for row in rows if not row.fenced])
+    said_so = facts._replace(cluster_id=CLUSTER_ID, brokers=rows)
+    kraft = facts.quorum is not None or any(why.startswith("quorum") for why in facts.untold)
+    zookeeper = None if kraft else situations.ensemble(brokers=[row.id for row in rows if not row.fenced])
     return situations.situation(
-        *map(name_of, leaving), kafka_says=said, kraft=facts.quorum is not None, purpose=purpose,
-        zookeeper_says=None if facts.quorum else zookeeper,
-    )  # fmt: skip
+        *names, hosts=hosts, found=found, kafka_says=said_so, kraft=kraft, zookeeper_says=zookeeper
+    )
