@@ -1,0 +1,98 @@
+"""Rates of few failures: bounds against published tables, and how often a fleet without a bad model raises one."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from fleet.statistics import Compared, Exposure, binomial_at_least, compare, poisson_at_least, poisson_interval
+
+
+# Garwood's exact 95 % bounds, as in any table of them (Biometrika 28, 1936).
+@pytest.mark.parametrize(
+    ("count", "low", "high"),
+    [(0, 0.0, 3.689), (1, 0.025, 5.572), (3, 0.619, 8.767), (10, 4.795, 18.390), (50, 37.11, 65.92)],
+)
+def test_the_bounds_of_a_count_are_those_of_the_tables(count: int, low: float, high: float) -> None:
+    assert poisson_interval(count) == pytest.approx((low, high), abs=0.006)
+
+
+def test_chances_add_up() -> None:
+    assert poisson_at_least(0, 3.0) == 1.0
+    assert poisson_at_least(1, 3.0) == pytest.approx(1 - 2.718281828**-3)
+    assert binomial_at_least(2, 3, 0.5) == pytest.approx(0.5)
+    assert binomial_at_least(3, 3, 0.9) == pytest.approx(0.729)
+    assert binomial_at_least(1, 0, 0.9) == 0.0
+
+
+def draw(kinds: list[tuple[float, float]], dice: random.Random) -> list[Compared]:
+    """kinds: drive days and true rate (percent a year) of each model."""
+    return compare([Exposure(poisson(dice, days * rate / 36500), days) for days, rate in kinds])
+
+
+def poisson(dice: random.Random, mean: float) -> int:
+    """Knuth's: as many as fit into one unit of time."""
+    count, time = 0, dice.expovariate(1.0)
+    while time < mean:
+        count, time = count + 1, time + dice.expovariate(1.0)
+    return count
+
+
+YEAR = 365.0
+ALIKE = {
+    "one model": [(10_000 * YEAR, 1.5)],
+    "99 % one model": [(9_900 * YEAR, 1.5), (100 * YEAR, 1.5)],
+    "48 models": [((30 + 40 * n) * YEAR, 1.5) for n in range(48)],
+}
+
+
+@pytest.mark.parametrize("fleet", ALIKE.values(), ids=ALIKE.keys())
+def test_of_fleets_whose_models_are_all_alike_at_most_one_night_in_twenty_raises_any(
+    fleet: list[tuple[float, float]],
+) -> None:
+    dice, nights = random.Random(7), 100
+
+    raised = sum(any(one.is_higher for one in draw(fleet, dice)) for _ in range(nights))
+
+    assert raised <= 0.05 * nights
+
+
+def test_a_model_at_ten_percent_among_a_hundred_disks_is_found_in_most_nights() -> None:
+    dice, nights = random.Random(7), 100
+    fleet = [(9_900 * YEAR, 1.5), (100 * YEAR, 10.0)]
+
+    found = [draw(fleet, dice) for _ in range(nights)]
+
+    assert sum(night[1].is_higher for night in found) >= 0.7 * nights
+    assert sum(night[0].is_higher for night in found) == 0
+
+
+def test_the_detectable_rate_is_noticed_four_nights_in_five() -> None:
+    dice, nights = random.Random(7), 300
+    (_, small) = compare([Exposure(150, 9_900 * YEAR), Exposure(0, 100 * YEAR)])
+    assert small.detectable is not None
+
+    found = sum(
+        compare([Exposure(150, 9_900 * YEAR), Exposure(poisson(dice, small.detectable), 100 * YEAR)])[1].is_higher
+        for _ in range(nights)
+    )
+
+    assert found / nights == pytest.approx(0.8, abs=0.05)
+
+
+def test_a_fleet_of_one_model_is_compared_with_its_published_rate_or_not_at_all() -> None:
+    fleet = [Exposure(40, 1_000 * YEAR)]
+
+    (alone,) = compare(fleet)
+    (against,) = compare(fleet, published=[1.5])
+    (as_published,) = compare(fleet, published=[4.0])
+
+    assert (alone.p, alone.is_higher, alone.others_rate, alone.detectable) == (None, False, None, None)
+    assert (against.is_higher, as_published.is_higher) == (True, False)
+
+
+def test_a_model_that_was_not_watched_yet_is_not_judged() -> None:
+    (first, second) = compare([Exposure(0, 0.0), Exposure(3, 1000.0)])
+
+    assert (first.p, first.rate, second.is_higher) == (None, 0.0, False)
