@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Dict
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -139,3 +141,50 @@ def test_a_mutilated_mdstat_gives_arrays_that_can_be_judged(data: st.DataObject)
 def test_mirrors_are_within_the_array(layout: int, disks: int, level: str) -> None:
     for group in raid.md_mirrors(level, layout, disks):
         assert set(group) <= set(range(disks)) and len(group) > 1
+
+
+def one(row: str, details: str) -> Array:
+    return mdstat.parse(f"Personalities : [raid1]\n{row}\n      7813772288 blocks super 1.2 {details}\n")["md0"].array
+
+
+@pytest.mark.parametrize(
+    ("row", "details", "state"),
+    [
+        ("md0 : active raid1 sdb1[1] sda1[0]", "[2/2] [UU]\n        resync=DELAYED", raid.OPTIMAL),
+        ("md0 : active raid1 sdb1[1] sda1[0]", "[2/2] [UU]\n        resync=PENDING", raid.OPTIMAL),
+        ("md0 : active raid1 sdb1[2] sda1[0]", "[2/1] [U_]\n        recovery=DELAYED", raid.REBUILDING),
+        ("md0 : active raid1 sda1[0]", "[2/1] [U_]\n        resync=DELAYED", raid.DEGRADED),
+        ("md0 : active raid1 sdb1[1] sda1[0]", "[2/2] [UU]\n      [=>..]  resync =  6.1% (61/999)", raid.REBUILDING),
+        ("md0 : active (read-only) raid0 sdb1[1] sda1[0]", "512k chunks", raid.OPTIMAL),
+        ("md0 : active (read-only) raid1 sdb1[1] sda1[0]", "[2/2] [UU]", raid.FAILED),
+    ],
+)
+def test_a_resync_that_waits_is_no_work_and_a_read_only_raid0_runs(row: str, details: str, state: str) -> None:
+    assert one(row, details).state == state
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({"sync_action": "resync", "sync_completed": "delayed"}, raid.OPTIMAL),
+        ({"sync_action": "resync", "sync_completed": "61 / 999"}, raid.REBUILDING),
+        ({"sync_action": "resync", "sync_completed": "delayed", "degraded": "1"}, raid.DEGRADED),
+        ({"level": "raid0", "array_state": "readonly"}, raid.OPTIMAL),
+        ({"array_state": "readonly"}, raid.FAILED),
+    ],
+)
+def test_sysfs_says_the_same_of_them(changes: Dict[str, str], state: str) -> None:
+    said = {
+        "level": "raid1",
+        "array_state": "clean",
+        "raid_disks": "2",
+        "degraded": "0",
+        "sync_action": "idle",
+        **changes,
+    }
+    files = {f"/sys/block/md0/md/{name}": f"{word}\n" for name, word in said.items()}
+    for at, part in enumerate(("sda1", "sdb1")):
+        files[f"/sys/block/md0/md/dev-{part}/state"] = "in_sync\n"
+        files[f"/sys/block/md0/md/dev-{part}/slot"] = f"{at}\n"
+
+    assert md.arrays(HandmadeHost(files=files))["md0"].state == state
