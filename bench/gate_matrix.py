@@ -30,7 +30,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -312,6 +312,13 @@ def totals(title: str, cells: Sequence[Cell]) -> str:
     )
 
 
+def show(done: dict[str, list[Cell]], to: TextIO) -> None:
+    if "matrix" in done:
+        print(table(done["matrix"]), file=to)
+    for title, cells in done.items():
+        print(totals(title, cells), file=to, flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kafka", nargs="+", default=["2.8.2:zookeeper", "3.6.2:kraft", "4.1.1:kraft"])
@@ -335,12 +342,8 @@ def main() -> int:
                 done.setdefault("cut", []).extend(disturbed(cluster, label, "cut", asked.rounds, randomly))
             if "frozen" in asked.only:
                 done.setdefault("frozen", []).extend(disturbed(cluster, label, "frozen", asked.rounds, randomly))
-        for title, cells in done.items():
-            print(totals(title, cells), file=sys.stderr)
-    if "matrix" in done:
-        print(table(done["matrix"]))
-    for title, cells in done.items():
-        print(totals(title, cells))
+        show(done, sys.stderr)
+    show(done, sys.stdout)
     return int(any(cell.outcome == "wrong GO" for cells in done.values() for cell in cells))
 
 

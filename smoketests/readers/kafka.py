@@ -4,38 +4,36 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import logging
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from smoketests.readers import (
     Answer,
     CannotRead,
-    NotYet,
-    address,
-    begin,
     kafka_brokers,
     kafka_quorum,
     kafka_topics,
     kafka_views,
     within,
 )
+from smoketests.readers.kafka_connection import connect
 from smoketests.readers.kafka_facts import NEVER, KafkaFacts, LogDir, Partition, Quorum, Voter
-from smoketests.readers.kafka_greeting import CONNECT_S, greet, reason
 from smoketests.readers.kafka_questions import Questions
+
+if TYPE_CHECKING:
+    from smoketests.readers.kafka_client import ClusterSaid
 
 __all__ = ["NEVER", "KafkaFacts", "LogDir", "Partition", "Quorum", "Voter", "connect", "read"]
 
-BOOTSTRAP_S = 8.0
-REQUEST_S = 10.0
 # what is not answered by then is untold; the rest of WHOLE_S is for greeting and connecting
 QUESTIONS_S = 22.0
-WHOLE_S = 40.0
-DEFAULT_PORT = 9092
-MOST_SERVERS = 10
+# 20,000 partitions take 0.2 s to read, of each broker
+BROKER_S, MOST_S = 0.3, 60.0
+WHOLE_S = 40.0 + MOST_S
 # so many brokers are asked what only the controllers know
 MOST_ASKED = 5
-AVOID_DEAD_MS = 60_000
+PAUSES_S = (0.5, 1.0)
 
 
 def read(servers: Sequence[str], settings: Mapping[str, Any]) -> KafkaFacts:
@@ -51,56 +49,16 @@ def _read(servers: Sequence[str], settings: Mapping[str, Any]) -> KafkaFacts:
         client.close()
 
 
-def connect(servers: Sequence[str], settings: Mapping[str, Any]) -> Any:
-    """A kafka_client.Client of this cluster, for its caller to close. CannotRead with the reason.
-
-    Every request of it ends after REQUEST_S. kafka-python's own errors come from what is asked of it later.
-    """
-    addresses = [address(server, DEFAULT_PORT) for server in servers]
-    if not addresses:
-        raise CannotRead("no Kafka server is named")
-    whys = _greeted(addresses[:MOST_SERVERS], settings)
-    told = [f"{server}: {why}" for server, why in whys.items() if why]
-    if len(told) == len(whys):
-        raise CannotRead("; ".join(told[:3]))
-    return _admin([server for server, why in whys.items() if not why], settings)
-
-
-def _greeted(addresses: Sequence[tuple[str, int]], settings: Mapping[str, Any]) -> dict[str, str]:
-    """Server -> why it cannot be asked, empty if it can; all greeted at the same time."""
-    waits = {f"{host}:{port}": begin(functools.partial(greet, host, port, settings)) for host, port in addresses}
-    whys = dict.fromkeys(waits, f"no answer in {2 * CONNECT_S:.0f} s")
-    for server, wait in waits.items():
-        with contextlib.suppress(NotYet):  # a name server that is silent
-            whys[server] = wait(2 * CONNECT_S)
-    return whys
-
-
-def _admin(servers: Sequence[str], settings: Mapping[str, Any]) -> Any:
-    from kafka.errors import KafkaError
-
-    from smoketests.readers.kafka_client import Client
-
-    logging.getLogger("kafka").addHandler(logging.NullHandler())
-    try:
-        return Client(
-            bootstrap_servers=list(servers), client_id="fleet-smoke", request_timeout_ms=int(REQUEST_S * 1000),
-            bootstrap_timeout_ms=int(BOOTSTRAP_S * 1000), reconnect_backoff_ms=AVOID_DEAD_MS,
-            reconnect_backoff_max_ms=AVOID_DEAD_MS, **settings,
-        )  # fmt: skip
-    except (KafkaError, OSError, AssertionError, ValueError, TypeError) as error:
-        raise CannotRead(f"{servers[0]}: {reason(error, settings)}") from None
-
-
 def _facts(client: Any) -> KafkaFacts:
     """What the brokers know themselves comes first: behind a question that only the controllers can answer, and do
     not, a broker answers nothing else on that connection.
     """
     questions = Questions(QUESTIONS_S)
-    first = questions.begin("brokers", client.cluster)()
+    first = questions.begin("brokers", lambda: _somebody(client))()
     if first is None:
         raise CannotRead(questions.untold[0])
     alive = [row.id for row in first.brokers.values() if not row.fenced]
+    questions.extend(min(BROKER_S * len(alive), MOST_S))
     dirs_said = questions.begin_each("log dirs", alive, lambda broker: kafka_brokers.ask(client, broker))
     views = _views(client, questions, alive)
     if not views:
@@ -108,7 +66,7 @@ def _facts(client: Any) -> KafkaFacts:
     kafka_views.settle(client, views, questions.left)
     counted = kafka_views.believed(views)
     if not counted:
-        raise CannotRead("the brokers contradict each other: each has the others among the dead")
+        raise CannotRead("no broker that answers has itself among the living, or each has the others among the dead")
     active = kafka_views.controller(counted)
     asked = [view.broker for view in counted]
     moves_said = questions.begin_any("reassignments", _first(active, asked)[:MOST_ASKED], client.moves, optional=True)
@@ -137,11 +95,24 @@ def _facts(client: Any) -> KafkaFacts:
     )
 
 
+def _somebody(client: Any) -> ClusterSaid:
+    """What any broker says; in ZooKeeper mode one that just started names nobody for a moment."""
+    for pause in PAUSES_S:
+        said: ClusterSaid = client.cluster()
+        if said.brokers:
+            return said
+        time.sleep(pause)
+    return client.cluster()  # type: ignore[no-any-return]
+
+
 def _views(client: Any, questions: Questions, alive: Sequence[int]) -> list[kafka_views.View]:
     """What each living broker believes; also of those that only another one knows."""
 
+    seen: dict[str, Any] = {}
+
     def look(brokers: Sequence[int]) -> list[kafka_views.View]:
-        said = questions.begin_each("metadata", brokers, lambda broker: kafka_views.ask(client, broker))()
+        ask = functools.partial(kafka_views.ask, client, seen)
+        said = questions.begin_each("metadata", brokers, ask)()
         return [said[broker] for broker in sorted(said)]
 
     views = look(alive)

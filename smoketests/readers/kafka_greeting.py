@@ -73,6 +73,8 @@ def reason(error: Exception, settings: Mapping[str, Any]) -> str:
         return f"TLS with it fails: {said[:150]}"
     # after a wrong password a broker only closes the connection, as kafka-python sees it
     hint = "; is our login right?" if "sasl_mechanism" in settings else "; does it want a login (SASL)?"
+    if settings.get("sasl_mechanism") == "GSSAPI":
+        hint = "; is there a Kerberos ticket for us (klist)?"
     if settings.get("security_protocol") == "SSL":
         hint = "; does it take our TLS (certificates on both sides)?"
     return f"it answers, but lets us ask nothing: {said[:150]}{hint}"

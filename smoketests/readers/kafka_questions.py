@@ -107,6 +107,11 @@ class Questions:
             self.tell(f"{what} cannot be read: {words(telling[0])}")
         return None
 
+    def extend(self, seconds: float) -> None:
+        """There is so much to be read that it takes longer."""
+        self._seconds += seconds
+        self._until += seconds
+
     def left(self) -> float:
         """Seconds until the clock runs out."""
         return max(self._until - time.monotonic(), 0.0)

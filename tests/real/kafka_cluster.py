@@ -174,21 +174,28 @@ def is_whole(facts: KafkaFacts, brokers: int) -> bool:
 def with_zookeeper(
     folder: pathlib.Path, places: Sequence[Place] = HERE, quorum: Sequence[Place] = (),
     log_dirs: Mapping[int, Sequence[pathlib.Path]] | None = None, version: str = VERSION,
-    settings: Mapping[int, Mapping[str, object]] | None = None,
+    relayed: Sequence[int] = (), settings: Mapping[int, Mapping[str, object]] | None = None,
 ) -> Iterator[KafkaCluster]:  # fmt: skip
-    """Brokers that register in an ensemble of three. log_dirs: of those that have other ones than `logs`."""
-    with Ensemble(folder, places=quorum) as ensemble:
+    """Brokers that register in an ensemble of three. log_dirs: of those that have other ones than `logs`. relayed:
+    brokers that reach the ensemble through a relay."""
+    with Ensemble(folder, places=quorum) as ensemble, contextlib.ExitStack() as stack:
+        detours = {number: {free_port(): one.port for one in ensemble.members} for number in relayed}
+        relays = {number: stack.enter_context(Relay(way)) for number, way in detours.items()}
+        through = {
+            number: {"zookeeper.connect": f"{','.join(f'127.0.0.1:{at}' for at in way)}/kafka"}
+            for number, way in detours.items()
+        }
         common = {
             "zookeeper.connect": f"{','.join(ensemble.servers)}/kafka",
             "zookeeper.session.timeout.ms": SESSION_MS,
         }
         brokers = [
             Kafka(folder / f"broker{number}", {"broker.id": number, **common, **_dirs(log_dirs, number),
-                                               **(settings or {}).get(number, {})},
+                                               **through.get(number, {}), **(settings or {}).get(number, {})},
                   host=place.address, enter=place.enter, version=version)
             for number, place in enumerate(places, 1)
         ]  # fmt: skip
-        yield from _running(KafkaCluster(brokers, ensemble), brokers)
+        yield from _running(KafkaCluster(brokers, ensemble, None, relays), brokers)
 
 
 @contextlib.contextmanager

@@ -22,9 +22,10 @@ def answers(facts: KafkaFacts, *leaving: int) -> dict[str, str]:
     return {name: rules.judged(asked_of(facts, *leaving), name).status for name in names}
 
 
-def test_a_broker_that_is_cut_off_from_the_controllers_never_gives_a_go(tmp_path: pathlib.Path) -> None:
-    """W2: it is fenced, still answers, and tells of the time when all was well."""
-    with kafka_cluster.with_kraft(tmp_path, relayed=(2,)) as cluster:
+@pytest.mark.parametrize("mode", ["zookeeper", "kraft"])
+def test_a_broker_that_is_cut_off_never_gives_a_go(mode: str, tmp_path: pathlib.Path) -> None:
+    """W2: cut off from controllers or ZooKeeper it still answers, and tells of the time when all was well."""
+    with kafka_cluster.MODES[mode](tmp_path, relayed=(2,)) as cluster:
         cluster.create("pair", (1, 2), (2, 1), min_insync_replicas=1)
         cluster.settle()
         cluster.relays[2].freeze()

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from inventory.model import Cluster
 from smoketests import readers
 from smoketests.cluster.view import ClusterView
-from smoketests.readers import CannotRead, client_properties, kafka, kafka_greeting
+from smoketests.readers import CannotRead, client_properties, kafka, kafka_connection, kafka_greeting
 from tests.real import kafka_servers
 from tests.real.namespace import wait_for
 from tests.real.zookeeper import ZooKeeper
@@ -336,7 +336,7 @@ def test_a_wrong_tls_certificate_is_told_and_no_password_ever(stand_in: Any) -> 
 
 def test_settings_that_cannot_be_are_a_reason() -> None:
     with pytest.raises(CannotRead, match=r"Unrecognized configs|no_such_setting"):
-        kafka._admin(["127.0.0.1:1"], {"no_such_setting": 1})
+        kafka_connection.admin(["127.0.0.1:1"], {"no_such_setting": 1})
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,15 @@ def test_a_broker_that_the_others_have_among_the_dead_is_not_believed(fenced: tu
     assert [one.id for one in kafka_views.members(counted) if not one.fenced] == [1]
 
 
+def test_a_broker_that_just_started_and_knows_nothing_yet_does_not_outvote_the_other_one() -> None:
+    empty, well = View(2, cluster(()), {}), view(1, alive=(1, 2))
+
+    assert kafka_views.believed([well, empty]) == [well]
+    assert kafka_views.doubts([well, empty], (), None, kraft=False) == [
+        Doubt(2, "it has no metadata yet, as a broker that just started")
+    ]
+
+
 def test_a_broker_that_is_behind_the_controllers_is_doubted_though_nobody_misses_it_yet() -> None:
     quorum = Quorum(11, (Voter(11, 0),), (Voter(1, 300), Voter(2, 3100), Voter(3, NEVER)))
     views = [view(number) for number in (1, 2, 3)]
