@@ -152,7 +152,7 @@ def target_of(store: str, **options: Any) -> Target:
     """The machine that is meant; exit code 3 if there is none."""
     from playbooks import target
 
-    password = click.prompt("sudo password there", hide_input=True, err=True) if options["ask_sudo"] else ""
+    password = options.get("sudo_password", "") or sudo_password(options["ask_sudo"])
     if not options["inventories"]:
         found = target.here(store, password)
         if options["host"] not in ("", found.name):
@@ -170,6 +170,11 @@ def target_of(store: str, **options: Any) -> Target:
         return target.of_inventory(wanted, store)
     except target.NoTarget as error:
         fail(str(error))
+
+
+def sudo_password(wanted: bool) -> str:
+    """What the person types; empty if none is wanted."""
+    return str(click.prompt("sudo password there", hide_input=True, err=True)) if wanted else ""
 
 
 def usable(ask: Callable[..., Result], *arguments: Any) -> Result:

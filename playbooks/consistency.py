@@ -28,6 +28,7 @@ KEYS: Mapping[str, Sequence[str]] = {
         "changes",
         "input",
         "done",
+        "was_done",
         "undo",
         "no_undo",
         "destroys",
@@ -37,7 +38,7 @@ KEYS: Mapping[str, Sequence[str]] = {
     ),
     "kafka": (*ANY, "kafka", "changes", "seconds", "no_undo", "may_fail"),
     "check": (*ANY, "check", "item", "status", "may_fail"),
-    "confirm": (*ANY, "confirm", "takes_away"),
+    "confirm": (*ANY, "confirm", "takes_away", "unattended"),
     "wait": (
         *ANY,
         *COMMAND,
@@ -67,6 +68,7 @@ def check(playbook: Playbook, root: Node) -> list[Problem]:
 
     _check_names(playbook, root, tell)
     _check_needs(playbook, root, tell)
+    _check_rolling(playbook, root, tell)
     steps = root.get("steps")
     for step, node in zip(playbook.steps, steps.value if steps else ()):
         _check_step(playbook, step, node, tell)
@@ -120,7 +122,7 @@ def _check_step(playbook: Playbook, step: Step, node: Node, tell: Tell) -> None:
             _check_text(playbook, f"{{{text}}}" if key == "each" else text, where, tell)
             if not step.each and "{each}" in text.replace("{{", ""):
                 tell(where, "{each} stands for nothing in a step without `each`")
-        if key in ("run", "done", "undo"):
+        if key in ("run", "done", "was_done", "undo"):
             _check_command(value, tell)
     if step.kind in ("run", "kafka") and not node.get("name"):
         tell(node.place, f"a step with `{step.kind}` says what it does: name is missing")
@@ -155,9 +157,18 @@ def _check_danger(playbook: Playbook, step: Step, node: Node, tell: Tell) -> Non
         tell(place, "a step that destroys something does so once, without `each`")
 
 
+def _check_rolling(playbook: Playbook, root: Node, tell: Tell) -> None:
+    """One machine after the other is safe only between two questions to the gate."""
+    asked = {step.after for step in playbook.steps if step.purpose}
+    if playbook.rolling and asked != {False, True}:
+        tell(root.place, "a rolling playbook has a step with `gate`, and one with `after: true` behind it")
+
+
 def _check_gate(playbook: Playbook, step: Step, node: Node, tell: Tell) -> None:
     if node.get("readings") and not step.purpose:
         tell(node.place, "readings counts the answers of the gate: it is for a wait with `gate`")
+    if step.unattended and not playbook.rolling:
+        tell(node.place, "unattended is for playbooks with `rolling: true`; no other takes --yes beside a person")
     if step.takes_away and not any(one.purpose and not one.after for one in playbook.steps):
         tell(node.place, "a step with `takes_away` needs a step with `gate`")
 

@@ -32,7 +32,7 @@ class Journal:
     def write(self, event: str, **fields: Any) -> None:
         """Add an event; it is on disk when this returns. OSError."""
         row: Event = {"event": event, "at": timestamp(time.time()), **fields}
-        _append(self._handle, row)
+        append(self._handle, row)
         self.events.append(row)
 
     def close(self) -> None:
@@ -54,7 +54,7 @@ def begin(plan: Plan, store: str, who: str) -> Journal:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o640)
     except FileExistsError:
         raise InUse(f"the plan {plan.id} was run before: smoke playbook resume {plan.id}, or plan again") from None
-    _take(handle, path, [])
+    take(handle, path, [])
     journal = Journal(path, handle, plan, [])
     journal.write("planned", plan=to_json(plan))
     journal.write("began", who=who)
@@ -68,10 +68,8 @@ def reopen(run_id: str, store: str) -> Journal:
     events = read(run_id, store)
     plan = from_json(events[0]["plan"])
     handle = os.open(path, os.O_WRONLY | os.O_APPEND)
-    _take(handle, path, events)
-    with open(path, "rb") as file:
-        if not file.read(LARGEST).endswith(b"\n"):
-            os.write(handle, b"\n")  # the last word of one that was killed while it wrote
+    take(handle, path, events)
+    end_line(handle, path)
     return Journal(path, handle, plan, read(run_id, store))
 
 
@@ -105,7 +103,8 @@ def is_open(run_id: str, store: str) -> bool:
         raise NoPlan(f"{run_id}: {error.strerror}") from error
 
 
-def _take(handle: int, path: str, events: list[Event]) -> None:
+def take(handle: int, path: str, events: list[Event]) -> None:
+    """Keep everybody else from it. InUse, with who it is by these events."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -116,7 +115,15 @@ def _take(handle: int, path: str, events: list[Event]) -> None:
         raise InUse(f"{who} carries {os.path.basename(path)} out since {since}; it ends with that program") from None
 
 
-def _append(handle: int, row: Event) -> None:
+def end_line(handle: int, path: str) -> None:
+    """Behind the last word of one that was killed while it wrote."""
+    with open(path, "rb") as file:
+        if not file.read(LARGEST).endswith(b"\n"):
+            os.write(handle, b"\n")
+
+
+def append(handle: int, row: Event) -> None:
+    """A line at the end; it is on disk when this returns. OSError."""
     data = json.dumps(row, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
     while data:
         data = data[os.write(handle, data) :]

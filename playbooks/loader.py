@@ -108,6 +108,7 @@ def _playbook(root: Node, path: str, sha256: str) -> Playbook:
         findings=tuple(Finding(**said) for said in plain.get("findings") or ()),
         needs={name: _need(said) for name, said in (plain.get("needs") or {}).items()},
         safe=plain.get("safe", False),
+        rolling=plain.get("rolling", False),
         sha256=sha256,
         path=path,
     )

@@ -67,7 +67,8 @@ class Step:
     words: what a person confirms, or what is waited for. every, deadline: of a wait. minutes: of the gate's lock.
     readings: how many times in a row the gate must say GO to a wait. each: `need.field` of a list; the step is done
     once for each, as {each}. may_fail: goes on when it fails. exits: the exit codes that are good. takes_away: it takes
-    something of the cluster away, so GO must be fresh.
+    something of the cluster away, so GO must be fresh. unattended: --yes confirms it. was_done:
+    like `done`, asked only of a step of which nobody wrote down how it ended.
     """
 
     kind: str
@@ -98,10 +99,22 @@ class Step:
     no_undo: str = ""
     takes_away: bool = False
     readings: int = STEADY
+    unattended: bool = False
+    was_done: tuple[str, ...] = ()
 
     def texts(self) -> Iterator[str]:
         """Everything in it that may hold placeholders."""
-        yield from (*self.run, *self.done, *self.undo, self.input, self.item, self.words, self.name, self.note)
+        yield from (
+            *self.run,
+            *self.done,
+            *self.was_done,
+            *self.undo,
+            self.input,
+            self.item,
+            self.words,
+            self.name,
+            self.note,
+        )
         if self.when:
             yield from (self.when.left, self.when.right)
 
@@ -114,7 +127,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Playbook:
-    """name: of its file. safe: nothing in it can lose data or take the broker down. sha256: of the file."""
+    """name: of its file. safe: nothing in it can lose data or take the broker down. sha256: of the file.
+
+    rolling: it can be carried out unattended, and on several machines, one after the other.
+    """
 
     name: str
     title: str
@@ -124,6 +140,7 @@ class Playbook:
     findings: tuple[Finding, ...] = ()
     needs: Mapping[str, Need] = ()  # type: ignore[assignment]  # always given by the loader
     safe: bool = False
+    rolling: bool = False
     sha256: str = ""
     path: str = ""
 

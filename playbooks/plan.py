@@ -88,13 +88,13 @@ def make(playbook: Playbook, target: Target, choice: Choice, say: Say, before: P
     with open(playbook.path, encoding="utf-8") as file:
         source = file.read()
     return Plan(
-        _new_id(), playbook, source, target.name, target.host.address, target.host.cluster, timestamp(time.time()),
+        new_id(), playbook, source, target.name, target.host.address, target.host.cluster, timestamp(time.time()),
         facts, tuple(name for name, need in playbook.needs.items() if need.late), choice, _serials(look, playbook),
         tuple(_why(playbook, findings)), tuple(untold), tuple(target.wanted.inventories) if target.wanted else (),
     )  # fmt: skip
 
 
-def _new_id() -> str:
+def new_id() -> str:
     return time.strftime("%Y%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(2)
 
 

@@ -106,8 +106,13 @@ def _confirm(session: Session, action: Action) -> None:
     words = session.filling().words(action.step.words, action.each)
     for row in show.wrapped(printable(words), 3):
         session.show(row)
-    session.person.choose("   Is it so?", {"y": "yes"})
-    session.note("confirmed", action)
+    if session.yes and not action.step.unattended:
+        raise NotKnown("only a person can confirm this: resume without --yes")
+    if session.yes:
+        session.show("   confirmed by --yes")
+    else:
+        session.person.choose("   Is it so?", {"y": "yes"})
+    session.note("confirmed", action, **({"how": "--yes"} if session.yes else {}))
 
 
 def undo(session: Session) -> None:

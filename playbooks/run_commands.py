@@ -11,7 +11,7 @@ import click
 from agent.formats.text import printable
 from playbooks import journal as journals
 from playbooks import plan as plans
-from playbooks import plan_text, progress, show
+from playbooks import plan_text, progress, rolling, show
 from playbooks import run as carrying_out
 from playbooks.command import (
     ACCESS,
@@ -22,6 +22,7 @@ from playbooks.command import (
     fail,
     named_needs,
     say,
+    sudo_password,
     target_of,
     usable,
     with_options,
@@ -36,11 +37,12 @@ from playbooks.plan import CannotPlan, NoPlan, Plan
 from playbooks.session import MAX_GO_AGE_S, Failed, NotKnown, Session
 from playbooks.target import Target
 from smoketests.gate import lock
+from smoketests.gate import runs as gate_runs
 
 STOPPED, FAILED = 1, 2
 MOST_EVENTS = 2000
 
-with_yes = click.option("--yes", is_flag=True, help="Ask nothing; only for playbooks marked safe.")
+with_yes = click.option("--yes", is_flag=True, help="Ask nothing; only for playbooks marked safe or rolling.")
 GO_AGE = (
     click.option("--max-go-age", "max_go_age_s", type=click.FloatRange(0, MAX_GO_AGE_S), default=MAX_GO_AGE_S,
                  show_default=True, metavar="SECONDS",
@@ -62,11 +64,20 @@ ACCEPTING = (
 def run(name: str, yes: bool, own: Sequence[str], store: str, plan_id: str, **options: Any) -> None:
     """Carry a playbook out on one host, asking before each step that changes something.
 
+    A rolling playbook (rolling-restart) also on several (--host kafka-a[01-12]), one after the other; with --yes
+    unattended. It stops at the first doubt, and goes on there with `resume ID`.
+
     Facts that changed since it was planned, and a disk that is not the one of the plan, are refused.
     """
     book = usable(named, name, folders(own))
     _check_yes(book, yes)
     _check_accepting(options)
+    hosts = _hosts(book, options)
+    if len(hosts) > 1:
+        from playbooks import roll_commands
+
+        options["sudo_password"] = sudo_password(options["ask_sudo"])
+        roll_commands.run(book, hosts, store, yes, {**options, "plan_id": plan_id})
     target = target_of(store, **options)
     try:
         made = _planned(book, target, choice_of(**options), plan_id, store)
@@ -78,6 +89,22 @@ def run(name: str, yes: bool, own: Sequence[str], store: str, plan_id: str, **op
     for row in [*show.wrapped(f"At risk meanwhile: {book.risk}"), *_facts(made)]:
         click.echo(row)
     _carry_out(carrying_out.go, journal, target, yes, options, book.name)
+
+
+def _hosts(book: Playbook, options: Mapping[str, Any]) -> list[str]:
+    """The machines of a rolling playbook; none where `target_of` finds the one that is meant, or says why not."""
+    if not book.rolling or not options["inventories"] or not options["host"]:
+        return []
+    from smoketests import asking
+
+    try:
+        _inventory, found = asking.load(asking.Wanted(options["inventories"], options["host"]))
+    except asking.CannotAsk as error:
+        fail(str(error))
+    clusters = {host.cluster for host in found}
+    if len(clusters) > 1:
+        fail(f"these hosts are of {len(clusters)} clusters ({', '.join(sorted(clusters))}): one cluster at a time")
+    return [host.name for host in found]
 
 
 def _planned(book: Playbook, target: Target, choice: Any, plan_id: str, store: str) -> Plan:
@@ -105,8 +132,8 @@ def _facts(made: Plan) -> list[str]:
 
 
 def _check_yes(book: Playbook, yes: bool) -> None:
-    if yes and not book.safe:
-        fail(f"--yes is for safe playbooks; {book.name} is not one: {' '.join(book.risk.split())}")
+    if yes and not (book.safe or book.rolling):
+        fail(f"--yes is for safe and rolling playbooks; {book.name} is not one: {' '.join(book.risk.split())}")
 
 
 def _check_accepting(options: Mapping[str, Any]) -> None:
@@ -120,6 +147,11 @@ def _check_accepting(options: Mapping[str, Any]) -> None:
 def resume(run_id: str, yes: bool, store: str, **options: Any) -> None:
     """Go on with a run that was stopped, failed, or lost its connection."""
     _check_accepting(options)
+    if rolling.is_one(store, run_id):
+        from playbooks import roll_commands
+
+        options["sudo_password"] = sudo_password(options["ask_sudo"])
+        roll_commands.resume(run_id, store, yes, options)
     journal = _reopened(run_id, store)
     _check_yes(journal.plan.playbook, yes)
     state = progress.of(journal.events)
@@ -168,30 +200,38 @@ def _carry_out(
     work: Callable[[Session], None], journal: Journal, target: Target, yes: bool, options: dict[str, Any], name: str
 ) -> NoReturn:
     """Do it, and end with its exit code."""
-    accept = dict.fromkeys(options["accept"], options["because"])
-    with Interrupts(say) as interrupts:
-        session = Session(
-            journal.plan, journal, target, Person(say), say, click.echo, interrupts, yes, accept,
-            named_needs(options["choose"]), options["max_go_age_s"],
-        )  # fmt: skip
-        code, words = _ended(work, session)
+    code, words, session = carried_out(work, journal, target, yes, options)
     target.close()
     journal.close()
     if code:
         state = session.progress
         say(words)
         verb = "undo" if state.undoing else "resume"
-        say(f"kept as {journal.path}; go on: smoke playbook {verb} {journal.plan.id}{_elsewhere(target)}")
+        say(f"kept as {journal.path}; go on: smoke playbook {verb} {journal.plan.id}{elsewhere(target.store)}")
         if state.lock and not state.over:
             words = f"{state.lock['cluster']} is held until this run is over, or: smoke gate release {state.lock['id']}"
-            say(f"the maintenance stays open: {words}{_elsewhere(target)}")
+            say(f"the maintenance stays open: {words}{elsewhere(target.store)}")
     else:
-        click.echo(f"\n{name}: done; what was done: smoke playbook log {journal.plan.id}{_elsewhere(target)}")
+        click.echo(f"\n{name}: done; what was done: smoke playbook log {journal.plan.id}{elsewhere(target.store)}")
     sys.exit(code)
 
 
-def _elsewhere(target: Target) -> str:
-    return "" if target.store == "results" else f" --store {target.store}"
+def carried_out(
+    work: Callable[[Session], None], journal: Journal, target: Target, yes: bool, options: Mapping[str, Any]
+) -> tuple[int, str, Session]:
+    """Do it. Its exit code, why it ended (empty if it is done), and the session, whose journal is still open."""
+    accept = dict.fromkeys(options["accept"], options["because"])
+    with Interrupts(say) as interrupts:
+        session = Session(
+            journal.plan, journal, target, Person(say), say, click.echo, interrupts, yes, accept,
+            named_needs(options["choose"]), options["max_go_age_s"],
+        )  # fmt: skip
+        return (*_ended(work, session), session)
+
+
+def elsewhere(store: str) -> str:
+    """What to add to a command that is named, for another store than the usual one."""
+    return "" if store == "results" else f" --store {store}"
 
 
 def _ended(work: Callable[[Session], None], session: Session) -> tuple[int, str]:
@@ -214,7 +254,7 @@ def _ended(work: Callable[[Session], None], session: Session) -> tuple[int, str]
 def log(run_id: str, store: str) -> None:
     """List the runs, or tell what one of them did."""
     try:
-        rows = list(_events(run_id, store)) if run_id else list(_runs(store))
+        rows = list(_events(run_id, store)) if run_id else [*_runs(store), *_rolls(store)]
     except NoPlan as error:
         fail(str(error))
     for row in rows or [f"no run is kept in {store}"]:
@@ -234,8 +274,20 @@ def _runs(store: str) -> Sequence[str]:
     return found
 
 
+def _rolls(store: str) -> Sequence[str]:
+    found = []
+    for roll_id in rolling.ids(store):
+        try:
+            roll = rolling.read(store, roll_id)
+            found.append(printable(f"{roll_id}  {roll.playbook}  {len(roll.hosts)} machines  {roll.words}"))
+        except NoPlan as error:
+            found.append(printable(f"{roll_id}  cannot be read: {error}"))
+    return found
+
+
 def _events(run_id: str, store: str) -> Sequence[str]:
-    events = journals.read(run_id, store)
+    is_roll = rolling.is_one(store, run_id)
+    events = gate_runs.events(rolling.path_of(store, run_id)) if is_roll else journals.read(run_id, store)
     rows = []
     for event in events[-MOST_EVENTS:]:
         told = {name: value for name, value in event.items() if name not in ("event", "at", "step", "plan", "before")}

@@ -19,7 +19,7 @@ from playbooks.person import Interrupts, Person
 from playbooks.placeholders import Placeholder
 from playbooks.plan import Plan, as_json
 from playbooks.target import Say, Target
-from smoketests.gate import lock
+from smoketests.gate import lock, shared_lock
 
 LOCK_MINUTES = 60.0
 MAX_GO_AGE_S = 60.0
@@ -131,9 +131,7 @@ class Session:
         """The cluster (without an inventory, this machine) is ours from here on. Failed if it is somebody else's."""
         cluster = self.plan.cluster or f"machine {self.plan.host}"
         try:
-            ours = self._kept(minutes) or lock.take(
-                self.target.store, [self.plan.host], cluster, lock.owner(), purpose or self.playbook.name, minutes
-            )
+            ours = self._kept(minutes) or self._taken(cluster, purpose or self.playbook.name, minutes)
         except lock.Held as error:
             raise Failed(f"another maintenance is open: {error}") from error
         except lock.CannotLock as error:
@@ -142,17 +140,32 @@ class Session:
         if fields != self.progress.lock:
             self.note("locked", lock=fields)
 
+    def _taken(self, cluster: str, purpose: str, minutes: float) -> lock.Lock:
+        """A new one; or that of this very run, which was killed before it could write down that it has it."""
+        owner = f"{lock.owner()}, run {self.plan.id}"
+        try:
+            return shared_lock.take(
+                self.target.store, [self.plan.host], cluster, owner, purpose, minutes, self.target.cluster
+            )
+        except lock.Held as error:
+            if not error.lock.owner.endswith(f", run {self.plan.id}"):
+                raise
+            return shared_lock.renew(error.lock, minutes, self.target.cluster)
+
     def _kept(self, minutes: float) -> lock.Lock | None:
         """The lock that we have, longer if it would soon end; None if we have none or it is gone."""
         if not self.progress.lock:
             return None
         ours = self._lock(self.progress.lock)
-        if ours.until - time.time() > minutes * 60 / 2 and any(one.id == ours.id for one in lock.held(ours.store)):
+        if ours.until - time.time() > minutes * 60 / 2 and any(one.id == ours.id for one in self._held()):
             return ours
         try:
-            return lock.renew(ours, minutes)
+            return shared_lock.renew(ours, minutes, self.target.cluster)
         except lock.CannotLock:
             return None  # it ended and was swept away, or somebody released it: then it can be taken anew
+
+    def _held(self) -> list[lock.Lock]:
+        return shared_lock.held(self.target.store, self.target.cluster)
 
     def _lock(self, said: Mapping[str, Any]) -> lock.Lock:
         """As it was written down; the store may have another name today."""
@@ -163,7 +176,7 @@ class Session:
         if self.progress.lock:
             ours = self._lock(self.progress.lock)
             try:
-                lock.release(ours)
+                shared_lock.release(ours, self.target.cluster)
             except lock.CannotLock as error:
                 self.say(f"the lock {ours.id} could not be released: {error}")
             self.note("unlocked", lock=ours.id)

@@ -128,12 +128,20 @@ def machine_of(session: Session, action: Action) -> Machine:
 
 def is_done(session: Session, action: Action) -> bool:
     """What the step's own `done` says; False where it has none. NotKnown where it cannot be asked."""
-    step = action.step
-    if not step.done:
+    return _succeeds(session, action, action.step.done)
+
+
+def _was_done(session: Session, action: Action) -> bool:
+    """Likewise of a step that was begun."""
+    return _succeeds(session, action, action.step.was_done or action.step.done)
+
+
+def _succeeds(session: Session, action: Action, command: Sequence[str]) -> bool:
+    if not command:
         return False
     filling = session.filling()
     try:
-        argv, given = filling.argv(step.done, action.each), filling.input(step.input, action.each)
+        argv, given = filling.argv(command, action.each), filling.input(action.step.input, action.each)
         return machine_of(session, action).run(argv, LOOK_S, given).code == 0
     except NotTold:
         return False
@@ -154,7 +162,7 @@ def wait_for_the_end(session: Session, action: Action, why: str) -> None:
         if time.monotonic() > until:
             raise NotKnown("nobody knows whether it ended: the machine does not answer, or the command still runs")
         time.sleep(TRY_AGAIN_S)
-    if not is_done(session, action):
+    if not _was_done(session, action):
         raise NotKnown("nobody knows how it ended")
     session.note("ended", action, how="found done afterwards", **restored(session, action))
     session.show("   it is done")
@@ -167,8 +175,8 @@ def settle(session: Session, action: Action) -> bool:
     session.show("   it began, and nobody wrote down how it ended")
     if not _no_longer_runs(session, action):
         raise NotKnown("it still runs there: resume when it has ended")
-    if action.step.done:
-        if is_done(session, action):
+    if action.step.done or action.step.was_done:
+        if _was_done(session, action):
             session.note("ended", action, how="found done afterwards", **restored(session, action))
             session.show("   it is done")
             return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tests.real import kafka_cluster
@@ -108,10 +108,15 @@ class Disk(NamedTuple):
 
 
 @contextlib.contextmanager
-def gate_site(folder: pathlib.Path, mode: str, device: str = "") -> Iterator[GateSite]:
-    """mode: zookeeper, kraft or combined (brokers that are controllers). device: for the disk of broker 2, if any."""
+def gate_site(
+    folder: pathlib.Path, mode: str, device: str = "", tools: Callable[[pathlib.Path], str] | None = None
+) -> Iterator[GateSite]:
+    """mode: zookeeper, kraft or combined (brokers that are controllers). device: for the disk of broker 2, if any.
+
+    tools: of the machines (tests/real/machines.py).
+    """
     begin = kafka_cluster.MODES[mode]
-    with site(folder, BROKERS if mode == "combined" else [*BROKERS, *QUORUM]) as hosts:
+    with site(folder, BROKERS if mode == "combined" else [*BROKERS, *QUORUM], tools=tools) as hosts:
         places = [machine.place for machine in hosts.machines.values()]
         brokers, quorum = places[: len(IDS)], places[len(IDS) :]
         disk = Disk(folder / "disk2")

@@ -7,7 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,8 +80,13 @@ class Site:
 
 
 @contextlib.contextmanager
-def site(folder: pathlib.Path, names: Sequence[str], first: int = 31) -> Iterator[Site]:
-    """Machines of these names at 127.0.0.`first` and the following addresses."""
+def site(
+    folder: pathlib.Path, names: Sequence[str], first: int = 31, tools: Callable[[pathlib.Path], str] | None = None
+) -> Iterator[Site]:
+    """Machines of these names at 127.0.0.`first` and the following addresses.
+
+    tools: puts programs into a host's folder, and gives where they are.
+    """
     with contextlib.ExitStack() as stack:
         machines: list[Machine] = []
         for number, name in enumerate(names, first):
@@ -90,6 +95,8 @@ def site(folder: pathlib.Path, names: Sequence[str], first: int = 31) -> Iterato
             (home / "fstab").write_text("")
             keys = [machines[0].sshd.key] if machines else []
             binds = {home / "fstab": "/etc/fstab"}
-            running = stack.enter_context(sshd(home, f"ListenAddress={address}:{port}", keys=keys, binds=binds))
+            path = f"{tools(home)}:{os.environ['PATH']}:/usr/sbin:/sbin" if tools else ""
+            listen = f"ListenAddress={address}:{port}"
+            running = stack.enter_context(sshd(home, listen, keys=keys, binds=binds, path=path))
             machines.append(Machine(name, address, port, running))
         yield Site(folder, machines)
