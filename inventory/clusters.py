@@ -51,7 +51,8 @@ class Building:
         self.origin[f"cluster {name}"] = said
         zookeeper = base.get(("zookeeper",), Said((), node.place)).value
         kafka = self._reading.endpoints(node.get("kafka"), settings.KAFKA_PORT)
-        return Cluster(name, with_peers(hosts, zookeeper), zookeeper, kafka, settings.limits(base))
+        limits, place = settings.limits(base), _word(node, "maintenance_lock")
+        return Cluster(name, with_peers(hosts, zookeeper), zookeeper, kafka, limits, place)
 
     def _entries(self, node: Node, groups: Mapping[str, Node]) -> dict[str, _Entry]:
         """The cluster's hosts, those listed in groups first."""
@@ -120,6 +121,11 @@ def as_mapping(hosts: Node, problems: list[Problem]) -> Node:
         elif one.kind == TEXT:
             pairs[one.value] = (one.place, Node(TEXT, "", one.place, plain=True))
     return Node(MAP, pairs, hosts.place)
+
+
+def _word(node: Node, key: str) -> str:
+    said = node.get(key)
+    return str(said.value) if said else ""
 
 
 def _by_name(groups: Node | None) -> dict[str, Node]:

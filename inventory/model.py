@@ -112,7 +112,8 @@ class Host:
 class Cluster:
     """Machines that hold one Kafka cluster. zookeeper and kafka: `host:port` to ask, `zk1:2181/kafka` with a chroot.
 
-    limits: those that hold for the whole cluster, for checks that judge many hosts.
+    limits: those that hold for the whole cluster, for checks that judge many hosts. maintenance_lock: where the lock is
+    kept that lets one maintenance in at a time: store, zookeeper or kafka; empty: store.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Cluster:
     zookeeper: tuple[str, ...] = ()
     kafka: tuple[str, ...] = ()
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    maintenance_lock: str = ""
 
     @property
     def broker_ids(self) -> dict[str, int]:

@@ -17,6 +17,7 @@ from smoketests.gate.maintenance import PURPOSES
 from smoketests.ssh_options import JOBS, SSH
 
 if TYPE_CHECKING:
+    from inventory.model import Cluster
     from smoketests.gate import Decision, Maintenance
     from smoketests.gate.lock import Lock
 
@@ -33,6 +34,11 @@ store_option = click.option(
     show_envvar=True,
     help="Where decisions and locks are kept, the same for all people.",
 )
+
+inventory_option = click.option(
+    "--inventory", "-i", "inventories", multiple=True, metavar="FILE",
+    help="Also locks that its clusters keep in ZooKeeper or Kafka. Can be given again.",
+)  # fmt: skip
 
 ASKED = (
     click.option("--inventory", "-i", "inventories", multiple=True, metavar="FILE",
@@ -104,13 +110,14 @@ def gate(context: click.Context, /, **options: Any) -> None:
 
 @gate.command()
 @store_option
-def locks(store: str) -> None:
-    """Show which maintenances are open."""
+@inventory_option
+def locks(store: str, inventories: Sequence[str]) -> None:
+    """Show which maintenances are open, by the store, and where the clusters of an inventory keep their locks."""
     import textwrap
 
     from smoketests.gate import lock as of
 
-    held = _locks(store)
+    held = _locks(store, inventories)
     if not held:
         click.echo(f"no maintenance is open, by {os.path.abspath(store)}")
     for lock in held:
@@ -122,15 +129,17 @@ def locks(store: str) -> None:
 @gate.command()
 @click.argument("lock_id", metavar="ID")
 @store_option
-def release(lock_id: str, store: str) -> None:
+@inventory_option
+def release(lock_id: str, store: str, inventories: Sequence[str]) -> None:
     """Give a maintenance lock back; `smoke gate locks` shows their ids."""
     from smoketests.gate import lock as of
+    from smoketests.gate import shared_lock
 
-    held = {lock.id: lock for lock in _locks(store)}
+    held = {lock.id: lock for lock in _locks(store, inventories)}
     if lock_id not in held:
         _fail(f"no lock {lock_id!r} in {store}; there are {', '.join(held) or 'none'}")
     try:
-        released = of.release(held[lock_id])
+        released = shared_lock.release(held[lock_id], _clusters(inventories).get(held[lock_id].cluster))
     except of.CannotLock as error:
         _fail(str(error))
     if not released:
@@ -207,7 +216,8 @@ def _decided(maintenance: Maintenance, wanted: Any, options: dict[str, Any]) -> 
             look, waiting.Patience(options["wait"], options["every"], options["readings"]), _say
         )
     if options["hold"]:
-        decision = holding.held(decision, options["store"], _say)
+        _named, _inventory, cluster, _hosts = looking.resolved(maintenance, wanted)
+        decision = holding.held(decision, options["store"], _say, cluster)
     for problem in accepting.keep_all(decision, options["store"]):
         _say(problem)
     return records.kept(decision, options["store"])
@@ -219,13 +229,28 @@ def _show(decision: Decision, format_name: str) -> None:
     click.echo(shown.render(format_name, decision))
 
 
-def _locks(store: str) -> Sequence[Lock]:
-    from smoketests.gate import lock
+def _locks(store: str, inventories: Sequence[str]) -> Sequence[Lock]:
+    """Those of the store, and those that the clusters of the inventories keep elsewhere."""
+    from smoketests.gate import lock, shared_lock
 
     try:
-        return lock.held(store)
+        clusters = _clusters(inventories).values()
+        found = {one.id: one for cluster in clusters for one in shared_lock.held(store, cluster)}
+        return list({**{one.id: one for one in lock.held(store)}, **found}.values())
     except lock.CannotLock as error:
         _fail(str(error))
+
+
+def _clusters(inventories: Sequence[str]) -> dict[str, Cluster]:
+    from smoketests import asking
+
+    if not inventories:
+        return {}
+    try:
+        inventory, _hosts = asking.load(asking.Wanted(inventories))
+    except asking.CannotAsk as error:
+        _fail(str(error))
+    return {cluster.name: cluster for cluster in inventory.clusters}
 
 
 def _say(words: str) -> None:

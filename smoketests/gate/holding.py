@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from smoketests.gate import lock
+from smoketests.gate import lock, shared_lock
 from smoketests.gate.decision import CANNOT_TELL, FAILED, GO, PASSED, Decision, RuleResult
+
+if TYPE_CHECKING:
+    from inventory.model import Cluster
 
 NAME, QUESTION = "hold", "Is the cluster ours until the maintenance is over?"
 
 
-def held(decision: Decision, store: str, say: Callable[[str], None]) -> Decision:
-    """The decision with one result more; no GO if somebody was quicker. Without GO, as it is."""
+def held(decision: Decision, store: str, say: Callable[[str], None], cluster: Cluster | None = None) -> Decision:
+    """The decision with one result more; no GO if somebody was quicker. Without GO, as it is.
+
+    cluster: says where else than in the store its lock is kept.
+    """
     if decision.answer != GO:
         return decision
     asked = decision.maintenance
     try:
-        ours = _renewed(asked, store) or lock.take(
-            store, asked["hosts"], asked["cluster"], lock.owner(), asked["purpose"], asked["minutes"]
+        ours = _renewed(asked, store, cluster) or shared_lock.take(
+            store, asked["hosts"], asked["cluster"], lock.owner(), asked["purpose"], asked["minutes"], cluster
         )
         result = RuleResult(PASSED, f"held: {ours.words}", {"id": ours.id, "until": ours.until})
         say(f"when it is over: smoke gate release {ours.id} --store {store}")
@@ -30,9 +36,9 @@ def held(decision: Decision, store: str, say: Callable[[str], None]) -> Decision
     return replace(decision, rules=[*decision.rules, result._replace(name=NAME, question=QUESTION)])
 
 
-def _renewed(asked: Mapping[str, Any], store: str) -> lock.Lock | None:
+def _renewed(asked: Mapping[str, Any], store: str, cluster: Cluster | None) -> lock.Lock | None:
     """The asker's own lock of this cluster, with a later end; None without one."""
     for one in lock.held(store) if asked["lock"] else ():
         if (one.id, one.cluster) == (asked["lock"], asked["cluster"]):
-            return lock.renew(one, asked["minutes"])
+            return shared_lock.renew(one, asked["minutes"], cluster)
     return None

@@ -189,10 +189,9 @@ def _wait_for(guard: int, folder: str) -> None:
 def _create(folder: str, path: str, lock: Lock) -> None:
     """Whole or not at all, and only where there is none: a link to a file that was written aside."""
     aside = os.path.join(folder, f".{lock.id}.{os.getpid()}")
-    fields = {name: value for name, value in asdict(lock).items() if name != "store"}
     try:
         with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "w", encoding="utf-8") as file:
-            json.dump(fields, file)
+            file.write(to_json(lock))
             file.flush()
             os.fsync(file.fileno())
         os.link(aside, path)
@@ -205,14 +204,26 @@ def _read(path: str, store: str) -> Lock | None:
     """The lock in this file; None if there is no such file."""
     try:
         with open(path, encoding="utf-8") as file:
-            return _parsed(json.loads(file.read(LARGEST)), store)
+            text = file.read(LARGEST)
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise CannotLock(f"{path}: {error.strerror}") from error
+    except (OSError, UnicodeError) as error:
+        raise CannotLock(f"{path}: {getattr(error, 'strerror', None) or 'it is no text'}") from error
+    return from_json(text, path, store)
+
+
+def to_json(lock: Lock) -> str:
+    """As it is kept; `from_json` reads it back."""
+    return json.dumps({name: value for name, value in asdict(lock).items() if name != "store"})
+
+
+def from_json(text: str, where: str, store: str = "") -> Lock:
+    """A lock as it was kept. CannotLock, with where it stands, for anything else."""
+    try:
+        return _parsed(json.loads(text), store)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         hint = "look who wrote it, then delete it"
-        raise CannotLock(f"{path} holds no lock ({type(error).__name__}); {hint}") from error
+        raise CannotLock(f"{where} holds no lock ({type(error).__name__}); {hint}") from error
 
 
 def _parsed(said: Any, store: str) -> Lock:

@@ -15,7 +15,7 @@ from agent.report import Report
 from agent.status import unknown
 from smoketests import asking, readers
 from smoketests.cluster.view import some
-from smoketests.gate import accepting, lock, records, rules, runs
+from smoketests.gate import accepting, lock, records, rules, runs, shared_lock
 from smoketests.gate.decision import Decision
 from smoketests.gate.ensembles import holders
 from smoketests.gate.identities import servers_seen
@@ -106,7 +106,7 @@ def _situation(
         hosts = tuple(replace(host, write_probe=False) for host in hosts)
     views = _views([replace(cluster, hosts=hosts), *served], wanted, rules.checks(named), run_id)
     views[0] = own_kafka(views[0], inventory)
-    locks, now = _locks(store, unread), lock.clock(store)
+    locks, now = _locks(store, cluster, unread), lock.clock(store)
     return named, Situation(
         named, views[0], tuple(leaving), tuple(views[1:]), locks, unread, before,
         now, os.path.abspath(store),
@@ -156,9 +156,9 @@ def _serves(hosts: Sequence[Host], cluster: Cluster) -> bool:
     return any(holders(server.partition("/")[0], hosts) for server in cluster.zookeeper)
 
 
-def _locks(store: str, unread: dict[str, str]) -> list[lock.Lock] | None:
+def _locks(store: str, cluster: Cluster, unread: dict[str, str]) -> list[lock.Lock] | None:
     try:
-        return lock.held(store)
+        return shared_lock.held(store, cluster)
     except lock.CannotLock as error:
         unread["locks"] = str(error)
         return None
