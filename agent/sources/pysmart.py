@@ -37,6 +37,9 @@ STATISTIC = pattern(r"^0x[0-9a-f]{2}\s+0x[0-9a-f]{3}\s+\d\s+(\d+)\s+\S+\s+(\S.*)
 # "SMART overall-health self-assessment test result: PASSED"   "SMART Health Status: OK"
 HEALTH = pattern(r"^SMART (?:overall-health self-assessment test result|Health Status): *(.*)$")
 
+# what pySMART has of a drive of this kind, and of no other
+OWN_ATTRIBUTES = {"nvme": "criticalWarning", "scsi": "diagnostics"}
+
 
 def read(answer: Answer) -> Facts:
     """The facts in a report that smartctl printed as text; BadReport where it is none or is cut short."""
@@ -48,6 +51,8 @@ def read(answer: Answer) -> Facts:
     if not kind:
         raise BadReport("smartctl printed no report")
     device = _device(lines, kind, answer.code)
+    if not hasattr(device.if_attributes, OWN_ATTRIBUTES.get(kind, "__class__")):
+        raise BadReport("smartctl's text speaks of two kinds of drive")
     # Of ATA and NVMe drives smartctl always ends with an empty line; its text may break off at the end of a line too.
     whole = kind == "scsi" or answer.out.endswith("\n\n")
     facts = _common(lines, fields, device)._replace(kind=kind, exit_status=answer.code, whole=whole)

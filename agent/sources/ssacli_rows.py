@@ -96,7 +96,7 @@ class Reading:
         facts = self.drives.setdefault(name, {})
         if len(words) >= 4:
             facts.setdefault("Status", words[3])
-            facts.setdefault("Drive Type", "Spare Drive" if "spare" in short.rsplit(words[3], 1)[-1] else "")
+            facts.setdefault("Drive Type", "Spare Drive" if any("spare" in word for word in words[4:]) else "")
         if not short:
             self.current = facts
             facts.pop("Status", None)

@@ -27,6 +27,34 @@ def test_whatever_a_family_reads_is_read_or_refused(name: str) -> None:
         family.read(seed[:start] + chance.choice((b"", b"\xff\x00", seed[start:end] * 2, b"9" * 30)) + seed[end:])
 
 
+# what the lane found, cut down to what matters
+TWO_KINDS = """smartctl 6.6 2017-11-05 r4594 [x86_64-linux-4.19.0-21-amd64] (local build)
+
+=== START OF READ SMART DATA SECTION ===
+SMART overall-health setructure Revision number: 10
+Vendor Specific SMART Attributes with Thresholds:
+SMART/Health Information (NVMe Log 0x02, NSID 0xffffffffStatus Version:                  3
+
+"""
+NO_STATUS = """
+Smart Array P410i in Slot 0 (Embedded)    (sn: 5001438)
+   array A (SAS, Unused Space: 0  MB)
+      physicaldrive 1I:1:1 (port 1I:box 1:bay 1, SAS, 146 GB, )
+"""
+NO_FLAGS = "XFS (sdd1): Log I/O Error (0xp6) detected at xfs_fs_goingdown+0x5a/0xf0 (a.c:1).  Shutting down filesystem."
+FOUND = {
+    "a text of an ATA and an NVMe drive": ("smart", "report", TWO_KINDS),
+    "a drive without a status": ("raid", "ssacli", NO_STATUS),
+    "flags that are no number": ("kernel", "lines", NO_FLAGS),
+}
+
+
+@pytest.mark.parametrize(("name", "reader", "text"), FOUND.values(), ids=FOUND)
+def test_what_was_found_is_read_or_refused(name: str, reader: str, text: str) -> None:
+    family = FAMILIES[name]
+    family.read(bytes([list(family.readers).index(reader)]) + text.encode())
+
+
 @pytest.mark.slow
 def test_the_lane_runs_and_counts_and_a_finding_fails_it(tmp_path: pathlib.Path) -> None:
     pytest.importorskip("atheris", reason="atheris is missing: no build for this Python")
