@@ -181,7 +181,7 @@ class _Context:
         text = record.text
         if form.kind == IO and UNSUPPORTED.match(text):
             return ""
-        if "Power-on or device reset" in text and self._just_attached(said["address"], record.uptime_s):
+        if "Power-on or device reset" in text and self._just_attached(said.get("address") or "", record.uptime_s):
             return ""
         if form.kind == RESET and "diag reset" in text and record.uptime_s < BOOT_S:
             return ""

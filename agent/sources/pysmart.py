@@ -37,9 +37,6 @@ STATISTIC = pattern(r"^0x[0-9a-f]{2}\s+0x[0-9a-f]{3}\s+\d\s+(\d+)\s+\S+\s+(\S.*)
 # "SMART overall-health self-assessment test result: PASSED"   "SMART Health Status: OK"
 HEALTH = pattern(r"^SMART (?:overall-health self-assessment test result|Health Status): *(.*)$")
 
-# what pySMART has of a drive of this kind, and of no other
-OWN_ATTRIBUTES = {"nvme": "criticalWarning", "scsi": "diagnostics"}
-
 
 def read(answer: Answer) -> Facts:
     """The facts in a report that smartctl printed as text; BadReport where it is none or is cut short."""
@@ -51,8 +48,6 @@ def read(answer: Answer) -> Facts:
     if not kind:
         raise BadReport("smartctl printed no report")
     device = _device(lines, kind, answer.code)
-    if not hasattr(device.if_attributes, OWN_ATTRIBUTES.get(kind, "__class__")):
-        raise BadReport("smartctl's text speaks of two kinds of drive")
     # Of ATA and NVMe drives smartctl always ends with an empty line; its text may break off at the end of a line too.
     whole = kind == "scsi" or answer.out.endswith("\n\n")
     facts = _common(lines, fields, device)._replace(kind=kind, exit_status=answer.code, whole=whole)
@@ -176,10 +171,8 @@ def _ata(facts: Facts, lines: List[str], fields: Dict[str, str], device: Any) ->
     rows = [_attribute(row) for row in device.attributes if row is not None]
     hours = next((row.raw for row in rows if row.number == 9), None)
     count = fields.get("ATA Error Count") or fields.get("Device Error Count")
-    limits = [
-        statistics.get("Specified Maximum Operating Temperature"),
-        fields.get("Specified Max Operating Temperature"),
-    ]
+    limit = statistics.get("Specified Maximum Operating Temperature")
+    limits = [limit, fields.get("Specified Max Operating Temperature")]
     trip = fields.get("Min/Max Temperature Limit", "").rpartition("/")[2].strip()
     now = [celsius(fields.get("Current Temperature")), *(_degrees(rows, number) for number in (194, 190))]
     facts = facts._replace(
@@ -237,6 +230,8 @@ def _unread(lines: List[str], fields: Dict[str, str]) -> Tuple[str, ...]:
 
 def _nvme(facts: Facts, lines: List[str], fields: Dict[str, str], device: Any) -> Facts:
     seen = device.if_attributes
+    if not hasattr(seen, "criticalWarning"):
+        raise BadReport("smartctl's text speaks of two kinds of drive")
     return facts._replace(
         smart_available=None,
         smart_enabled=None,

@@ -42,9 +42,13 @@ Smart Array P410i in Slot 0 (Embedded)    (sn: 5001438)
       physicaldrive 1I:1:1 (port 1I:box 1:bay 1, SAS, 146 GB, )
 """
 NO_FLAGS = "XFS (sdd1): Log I/O Error (0xp6) detected at xfs_fs_goingdown+0x5a/0xf0 (a.c:1).  Shutting down filesystem."
+NO_ADDRESS = (
+    "I/O error, dev sdb, sector 2048 op 0x1:(WRITE) flags 0x800 phydc] tag#8: Power-on or device reset occurred"
+)
 FOUND = {
     "a text of an ATA and an NVMe drive": ("smart", "report", TWO_KINDS),
     "a drive without a status": ("raid", "ssacli", NO_STATUS),
+    "a reset of a disk without an address": ("kernel", "lines", NO_ADDRESS),
     "flags that are no number": ("kernel", "lines", NO_FLAGS),
 }
 
