@@ -6,6 +6,7 @@ be the least full with it; a broker puts a new partition into its log dir with t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -73,17 +74,18 @@ def place(
     racks = {one.id: one.rack for one in brokers}
     alive = [one.id for one in brokers if not one.fenced and one.id not in leaving]
     of = {broker: [disk for disk in disks if disk.broker == broker] for broker in alive}
-    load = {broker: sum(broker in one.replicas for one in partitions) for broker in alive}
+    counted = Counter(replica for one in partitions for replica in one.replicas)
+    load = {broker: counted[broker] for broker in alive}
     if not any(of.values()):  # nobody tells of any log dir: by number alone
         of = {broker: [Disk(broker, "", None, 0, 0, load[broker])] for broker in alive}
     moves: dict[Partition, tuple[int, ...]] = {}
-    for one in sorted(partitions, key=lambda row: (-(row.size_bytes or 0), row.topic, row.number)):
+    rows = [one for one in partitions if set(leaving) & set(one.replicas)]
+    for one in sorted(rows, key=lambda row: (-(row.size_bytes or 0), row.topic, row.number)):
         replicas = list(one.replicas)
         for position, replica in enumerate(one.replicas):
             if replica in leaving:
                 replicas[position] = _receiver(one, replicas, leaving, of, racks, load, most_percent)
-        if tuple(replicas) != one.replicas:
-            moves[one] = tuple(replicas)
+        moves[one] = tuple(replicas)
     return moves
 
 
