@@ -47,18 +47,23 @@ def ask(client: Any, broker: int) -> Told:
 def log_dir(broker: int, row: Mapping[str, Any], sizes: dict[tuple[str, int], int]) -> LogDir:
     """One row of the answer; the sizes of its replicas are added to `sizes`, the larger one where two dirs have it."""
     said = list(_replicas(row))
-    for topic, number, size in said:
+    for topic, number, size, _future in said:
         sizes[topic, number] = max(size, sizes.get((topic, number), 0))
     path = str(row["log_dir"])[:LONGEST_PATH]
     total, usable = _bytes(row.get("total_bytes")), _bytes(row.get("usable_bytes"))
-    held = sum(size for _topic, _number, size in said)
-    return LogDir(broker, path, _error(row["error_code"]), total, usable, held, len(said))
+    held, future = sum(size for _topic, _number, size, _future in said), sum(coming for *_of, coming in said)
+    return LogDir(broker, path, _error(row["error_code"]), total, usable, held, len(said), future)
 
 
-def _replicas(row: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
+def _replicas(row: Mapping[str, Any]) -> Iterator[tuple[str, int, int, bool]]:
     for topic in row["topics"]:
         for part in topic["partitions"]:
-            yield str(topic["name"]), int(part["partition_index"]), max(int(part["partition_size"]), 0)
+            yield (
+                str(topic["name"]),
+                int(part["partition_index"]),
+                max(int(part["partition_size"]), 0),
+                bool(part.get("is_future_key")),
+            )
 
 
 def _error(code: int) -> str:

@@ -72,7 +72,7 @@ class LogDir(NamedTuple):
     """One log dir of one broker. error: Kafka's name for what is wrong with it, empty if nothing is.
 
     total_bytes, usable_bytes: of its file system; None where the broker is older than 3.3, or the dir has failed.
-    replicas_bytes, replicas: what Kafka keeps there.
+    replicas_bytes, replicas: what Kafka keeps there. future: how many of them are being copied there from another dir.
     """
 
     broker: int
@@ -82,6 +82,7 @@ class LogDir(NamedTuple):
     usable_bytes: int | None
     replicas_bytes: int
     replicas: int
+    future: int = 0
 
 
 class KafkaFacts(NamedTuple):

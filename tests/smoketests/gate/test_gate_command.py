@@ -27,6 +27,8 @@ clusters:
     hosts: {zk-a01: {roles: [zookeeper]}}
 """
 HOSTILE = decided(situation(problems={"kafka": "\x1b[2J\x07 evil & <b>\n"}, kafka_says=None))
+REBOOT = ("-i", "INV", "--host", "kafka-a01", "--for", "reboot")
+ACCEPT = (*REBOOT, "--accept", "disks#1a2b3c", "--because", "x")
 GIVEN: dict[str, Any] = {
     "found": {"kafka-a02": [trouble("smart")], "kafka-a03": [trouble("nic_link", "unknown")]},
     "kafka_says": kafka(partition(), partition("tmp", 0, (1,)), throttled=("topic x",)),
@@ -71,6 +73,13 @@ def smoke(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *
         (["-i", "INV", "--host", "kafka-a01", "--for", "reboot", "--duration", "0"], "0 is not in the range"),
         (["-i", "INV", "--host", "kafka-a01", "--for", "reboot", "--wait", "0"], "0.0 is not in the range"),
         (["-i", "/nowhere.yaml", "--host", "kafka-a01", "--for", "reboot"], "/nowhere.yaml"),
+        (["-i", "INV", "--host", "kafka-a01", "--for", "lunch"], "'lunch' is not one of 'reboot'"),
+        ([*REBOOT, "--accept", "disks#12", "--because", "x"], "'disks#12' names no finding: the answer shows each"),
+        ([*ACCEPT, "--until", "2020-01-01"], "--until must be later than now"),
+        ([*ACCEPT, "--until", "2999-01-01"], "at most 90 days away"),
+        ([*ACCEPT, "--until", "soon"], "'soon' does not match the format"),
+        ([*REBOOT, "--accept", "disks", "--because", "x", "--until", "2026-12-01"], "--until is for findings"),
+        ([*REBOOT, "--until", "2026-12-01"], "--until is for findings"),
         (["rules", "ofline"], "did you mean offline"),
         (["release", "0badcafe", "--store", "/nowhere"], "no lock '0badcafe'"),
     ],
@@ -83,6 +92,25 @@ def test_wrong_usage_is_exit_3_and_says_what_is_wrong(
     assert (code, shown) == (3, "")
     assert why in " ".join(said.split()), said
     assert "Traceback" not in said
+
+
+def test_an_inventory_that_contradicts_itself_is_one_sentence_each_and_nothing_is_kept(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    path = tmp_path / "twice.yaml"
+    path.write_text(INVENTORY.replace('broker_id: "[1-3]"', "broker_id: 1"))
+    words = ["--host", "kafka-a01", "--for", "reboot", "--store", str(tmp_path / "results")]
+    code, shown, said = smoke(capsys, monkeypatch, "gate", "-i", str(path), *words)
+
+    assert (code, shown) == (3, "") and "kafka-a02: broker id 1 belongs to kafka-a01 too" in said, said
+    assert "Traceback" not in said and not (tmp_path / "results").exists()
+
+
+def test_json_has_the_answer_in_one_line_for_programs() -> None:
+    summary = json.loads(show.as_json(MIXED))["summary"]
+
+    assert summary == "NO-GO for reboot of kafka-a01: disks failed: kafka-a02: smart: smart says critical; 2 more rules"
+    assert "\n" not in json.loads(show.as_json(HOSTILE))["summary"]
 
 
 @pytest.mark.parametrize("decision", [decided(situation()), decided(situation("zk-a01")), MIXED, HOSTILE])
