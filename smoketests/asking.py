@@ -95,7 +95,9 @@ def ask(wanted: Wanted, say: Callable[[str], None]) -> Survey:
     clusters = [cluster for cluster in inventory.clusters if names & {host.name for host in cluster.hosts}]
     run_id, at = uuid.uuid4().hex, report.timestamp(time.time())
     host_checks, cluster_checks = _split(wanted.checks)
-    reports = host_reports(wanted, hosts, host_checks, run_id)
+    if not host_checks and cluster_checks and REACH not in cluster_checks:
+        hosts = ()  # what is asked of ZooKeeper and Kafka alone needs no host
+    reports = host_reports(wanted, hosts, host_checks, run_id) if hosts else iter(())
     survey = Survey(
         clusters, hosts, run_id, at, cluster_checks, _remembered(wanted, say),
         outside=_readers(clusters, cluster_checks, stop), whole=wanted.whole or len(hosts) == 1,
@@ -128,13 +130,17 @@ def listen(survey: Survey, reports: Iterator[HostReport], heard: Callable[[HostR
 
 
 def _split(checks: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What to ask of hosts (nothing: all) and of clusters. What a cluster's question reads is asked of its hosts."""
+    """What to ask of hosts and of clusters. What a cluster's question reads is asked of its hosts.
+
+    Nothing of hosts: everything, unless only ZooKeeper and Kafka are asked; `reach` is about hosts.
+    """
     if not checks:
         return (), tuple(judges.names())
     of_clusters = [name for name in judges.names() if name in checks]
     of_hosts = [name for name in engine.names() if name in checks]
     of_hosts += [check for name in of_clusters for check in judges.asks(name)]
-    return tuple(dict.fromkeys(of_hosts)), tuple(dict.fromkeys([REACH, *of_clusters]))
+    reach = [REACH] if of_hosts or REACH in checks else []
+    return tuple(dict.fromkeys(of_hosts)), tuple(dict.fromkeys([*reach, *of_clusters]))
 
 
 def access(wanted: Wanted) -> Access:

@@ -238,7 +238,13 @@ def _look_at_many(names: Sequence[str], **options: Any) -> NoReturn:
 
 def _print(seen: Survey, format_name: str, only_problems: bool) -> None:
     if format_name == "table" and len(seen.asked) == 1:
-        click.echo(show.render("table", [seen.report(seen.asked[0])], only_problems))
+        one = seen.report(seen.asked[0])
+        of_cluster = seen.of_cluster(seen.asked[0].cluster)
+        click.echo(show.render("table", [one._replace(findings=[*one.findings, *of_cluster])], only_problems))
+        return
+    if format_name == "table" and not seen.asked and len(seen.clusters) == 1:
+        header = {"host": seen.clusters[0].name, "at": seen.at}
+        click.echo(show.render("table", [Report(header, seen.judged(), [])], only_problems))
         return
     for part in show.many(format_name, seen, only_problems):
         click.echo(part)

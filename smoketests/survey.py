@@ -73,6 +73,8 @@ class Survey:
         self._judged: dict[str, list[Record]] = {}
         self._spool = Spool() if self.whole else None
         self._reads = {check for name in self.wanted for check in getattr(judges.load(name), "READS", ())}
+        for cluster in () if self.asked else self.clusters:
+            self.tallies.setdefault(cluster.name, Tally())
         for host in self.asked:
             self._waiting.setdefault(self._cluster_of[host.name].name, set()).add(host.name)
             self.tallies.setdefault(self._cluster_of[host.name].name, Tally()).hosts += 1
@@ -123,7 +125,11 @@ class Survey:
         return len(self.checks - {"agent"})
 
     def end(self) -> None:
-        """All are heard, or given up: nothing more comes."""
+        """All are heard, or given up: nothing more comes. A cluster of which no host was asked is judged too."""
+        if not self.asked:
+            for cluster in self.clusters:
+                self._heard.setdefault(cluster.name, {})
+                self._waiting.setdefault(cluster.name, set())
         self._judge_ready(wait=True)
         self.seconds = time.monotonic() - self._started
 
@@ -136,6 +142,10 @@ class Survey:
     def of_cluster(self, name: str) -> list[Record]:
         """What is said of a cluster as a whole."""
         return [record for record in self._judged.get("", ()) if record["cluster"] == name]
+
+    def judged(self) -> list[Record]:
+        """What is said of clusters, and of their hosts by questions about the whole cluster."""
+        return [record for records in self._judged.values() for record in records]
 
     def report(self, host: Host) -> Report:
         """What one host said, and what its cluster's judges say of it. Needs `whole`."""
@@ -187,7 +197,7 @@ class Survey:
     def _judge(self, of: Cluster, outside: ClusterView) -> None:
         """Ask this cluster's questions; its reports are not needed any more."""
         told = self._heard.pop(of.name)
-        left_out = frozenset(host.name for host in of.hosts if host.name not in told)
+        left_out = frozenset(host.name for host in of.hosts if self.asked and host.name not in told)
         windows = self._windows.pop(of.name, {})
         view = replace(outside, reports=told, left_out=left_out, windows=windows)
         records = judges.judge_all(view, self.wanted, self.run_id, self.at)

@@ -1,12 +1,16 @@
 """Does every array still have all its disks, and would it survive the loss of one more?
 
-Arrays of Linux (md) and of RAID controllers (storcli, perccli, ssacli, MegaCli, arcconf); the controllers themselves
-(battery, foreign and bad disks), and the layout that the inventory names.
-Warning: an array rebuilds, copies differed in the last check, a member had read errors or is predicted to fail, a
-write cache has lost its battery, the layout is not what the inventory says. A missing spare is no fault.
-Critical: an array is degraded or does not run; a mirror's last disk is itself in trouble (one failure from data loss).
-Unknown: a RAID controller is there and its tool is not installed, or says something that we do not know.
-Ok again: as soon as the array is whole; read errors 7 days after the last one.
+Arrays of Linux (md; btrfs and ZFS below a data mount) and of RAID controllers (storcli and perccli of both generations,
+ssacli, MegaCli, arcconf, mvcli); the controllers themselves (battery, write cache, foreign and bad disks), and the
+layout that the inventory names.
+Warning: an array rebuilds, copies differed in the last check, a member had errors or is predicted to fail, a write
+cache has lost its battery or is off where it could be on (writes are slow), the layout is not what the inventory says.
+A missing spare is no fault.
+Critical: an array is degraded, does not run or lost data; a mirror's last disk is itself in trouble (one failure from
+data loss).
+Unknown: a RAID controller is there and its tool is not installed or says something that we do not know, or no tool of
+its driver is read here (then the reason names the one to ask).
+Ok again: as soon as the array is whole; errors of members 7 days after the last one.
 """
 
 from __future__ import annotations
@@ -52,6 +56,8 @@ class Facts(NamedTuple):
     member_errors: Tuple[Tuple[str, int, float], ...] = ()
     faults: Tuple[str, ...] = ()
     troubles: Tuple[str, ...] = ()
+    untold: Tuple[str, ...] = ()
+    errors_are: str = "read errors repaired"
     mirrors: Tuple[Tuple[str, ...], ...] = ()
     asked_as: Tuple[Tuple[str, str], ...] = ()
 
@@ -81,6 +87,7 @@ def look(host: Host, item: str) -> Facts:
             subject.disks,
             faults=subject.faults,
             troubles=subject.troubles,
+            untold=subject.untold,
         )
     return _array(host, subject)
 
@@ -117,7 +124,9 @@ def _array(host: Host, array: Array) -> Facts:
         left_s=array.left_s,
         mismatches=array.mismatches,
         member_errors=errors,
-        troubles=tuple(troubles),
+        faults=array.faults,
+        troubles=(*array.troubles, *troubles),
+        errors_are=array.errors_are,
         mirrors=tuple(raid.mirrors(array)),
         asked_as=tuple((member.name, member.kind) for member in array.members if member.kind),
     )
@@ -173,7 +182,9 @@ def _work(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
 
 def _reports(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     """What the controller or the members say against themselves, and the outcome of the last check."""
-    found = [critical(fault, CONTROLLER_PLAYBOOK) for fault in facts.faults]
+    playbook = PLAYBOOK if facts.kind == "array" else CONTROLLER_PLAYBOOK
+    found = [critical(fault, playbook) for fault in facts.faults]
+    found += [unknown(words) for words in facts.untold]
     found += [warning(trouble, _playbook(facts, trouble)) for trouble in facts.troubles]
     if facts.mismatches >= limits["mismatches_warning"]:
         found.append(warning(f"{facts.mismatches} sectors differed between copies in the last check", PLAYBOOK))
@@ -187,7 +198,7 @@ def _playbook(facts: Facts, trouble: str) -> str:
 
 def _errors(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     return [
-        warning(f"{name}: {errors} read errors repaired, the last seen {hours:.0f} h ago", PLAYBOOK)
+        warning(f"{name}: {errors} {facts.errors_are}, the last seen {hours:.0f} h ago", PLAYBOOK)
         for name, errors, hours in facts.member_errors
         if errors >= limits["member_errors_warning"] and 0 <= hours < limits["clear_after_hours"]
     ]

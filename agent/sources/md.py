@@ -51,12 +51,17 @@ def _from_sysfs(host: Host, name: str) -> Optional[Array]:
         raise CannotTell(f"/sys/block/{name}/md does not tell the state of {name}")
     disks = _number(_word(host, name, "raid_disks"))
     members = _members(host, name)
-    percent, left_s = _progress(_word(host, name, "sync_completed"), _number(_word(host, name, "sync_speed")))
-    action = said["sync_action"] if said["sync_action"] not in IDLE else ""
+    completed = _word(host, name, "sync_completed")
+    degraded = _number(_word(host, name, "degraded"))
+    percent, left_s = _progress(completed, _number(_word(host, name, "sync_speed")))
+    waits = said["sync_action"] == "resync" and completed == "delayed" and not degraded
+    action = said["sync_action"] if said["sync_action"] not in IDLE and not waits else ""
+    read_only = said["array_state"] == "readonly" and said["level"] in mdstat.WITHOUT_METADATA
+    running = "active" if read_only else said["array_state"]
     return Array(
         name=name,
         level=said["level"] or "unknown level",
-        state=mdstat.state_of(said["array_state"], _number(_word(host, name, "degraded")), members, action),
+        state=mdstat.state_of(running, degraded, members, action),
         said=said["array_state"],
         members=members,
         groups=raid.md_mirrors(said["level"], _number(_word(host, name, "layout")), disks),

@@ -30,6 +30,8 @@ NOT_RUNNING = {
     "readonly": "md set it read-only",
     "suspended": "all writes to it wait",
 }
+# Levels that md never sets read-only by itself, for they have no metadata to write: somebody did, and they run.
+WITHOUT_METADATA = ("raid0", "linear")
 
 
 class Seen(NamedTuple):
@@ -68,12 +70,12 @@ def _seen(name: str, running: str, rest: str, details: str) -> Seen:
     counts = COUNTS.search(details)
     marks = counts.group(3)[:4096] if counts else ""
     members = _listed_members(rest, marks)
-    action, percent, left_s = _listed_progress(details)
+    action, percent, left_s = _listed_progress(details, marks)
     return Seen(
         Array(
             name=name,
             level=level or "unknown level",
-            state=_listed_state(running, marks, members, action),
+            state=_listed_state(level, running, marks, members, action),
             said=running,
             members=members,
             groups=raid.md_mirrors(level, _listed_layout(details), len(marks)),
@@ -122,17 +124,19 @@ def _listed_layout(details: str) -> int:
     return copies.get("near", 1) | (copies.get("far") or copies.get("offset") or 1) << 8
 
 
-def _listed_progress(details: str) -> Tuple[str, float, float]:
+def _listed_progress(details: str, marks: str) -> Tuple[str, float, float]:
     match = PROGRESS.search(details)
     if match:
         action, percent, minutes = match.groups()
         return action, float(percent), float(minutes) * 60 if minutes else -1.0
     waiting = WAITING.search(details)
-    return (waiting.group(1) if waiting else ""), -1.0, -1.0
+    # A resynchronisation that waits for its turn, while all disks are in sync, is no work and no news.
+    idle = waiting is None or (waiting.group(1) == "resync" and "_" not in marks)
+    return ("" if idle or waiting is None else waiting.group(1)), -1.0, -1.0
 
 
-def _listed_state(running: str, marks: str, members: Tuple[Member, ...], action: str) -> str:
-    if not running.startswith("active") or "(read-only)" in running:
+def _listed_state(level: str, running: str, marks: str, members: Tuple[Member, ...], action: str) -> str:
+    if not running.startswith("active") or ("(read-only)" in running and level not in WITHOUT_METADATA):
         return raid.FAILED
     if not marks and any(member.state == raid.FAILED for member in members):
         return raid.FAILED

@@ -22,6 +22,9 @@ SPAN = pattern(r"Span: (\d{1,3}) - Number of PDs: (\d{1,4})")
 PAIR = pattern(r"([\w./ '()-]+?) *: ?(.*)")
 # Exit Code: 0x00
 END = "Exit Code:"
+# Adapter 0 -- Virtual Drive Information:
+# No Virtual Drive Configured.
+NO_ARRAY = "No Virtual Drive Configured"
 # Primary-1, Secondary-3, RAID Level Qualifier-0
 LEVEL = pattern(r"Primary-(\d), Secondary-(\d)")
 
@@ -57,10 +60,8 @@ def parse(text: str) -> List[Controller]:
                 parts[-1].facts.setdefault(pair.group(1), pair.group(2).strip())
             elif "Number of Virtual Disks" in row and adapters:
                 parts.append(_Part("count", "", "", {}))
-    if not any(adapters.values()):
-        raise CannotTell("MegaCli tells of no adapter")
-    if not any(part.kind == "virtual" for found in adapters.values() for part in found):
-        raise CannotTell("MegaCli lists no virtual drive, and it does not tell of other disks")
+    if not adapters or not (any(adapters.values()) or NO_ARRAY in text):
+        raise CannotTell("MegaCli tells of no adapter" if not adapters else "MegaCli lists no virtual drive")
     if END not in text:
         raise CannotTell("MegaCli's output is cut short: no exit code at its end")
     return [_controller(number, found) for number, found in adapters.items()]
@@ -70,7 +71,19 @@ def _controller(number: str, parts: List[_Part]) -> Controller:
     starts = [at for at, part in enumerate(parts) if part.kind == "virtual"]
     ends = starts[1:] + [len(parts)]
     arrays = tuple(_array(number, parts[start], parts[start + 1 : end]) for start, end in zip(starts, ends))
-    return Controller(f"c{number}", "MegaRAID", arrays, sum(part.kind == "disk" for part in parts))
+    slow = tuple(
+        f"c{number}/v{part.number} writes through, though it is set to write back: its battery is to be looked at"
+        for part in parts
+        if part.kind == "virtual" and _writes_through(part.facts)
+    )
+    return Controller(f"c{number}", "MegaRAID", arrays, sum(part.kind == "disk" for part in parts), troubles=slow)
+
+
+# Default Cache Policy: WriteBack, ReadAdaptive, Direct, No Write Cache if Bad BBU
+# Current Cache Policy: WriteThrough, ReadAdaptive, Direct, No Write Cache if Bad BBU
+def _writes_through(facts: Dict[str, str]) -> bool:
+    wanted, now = facts.get("Default Cache Policy", ""), facts.get("Current Cache Policy", "")
+    return wanted.startswith("WriteBack") and now.startswith("WriteThrough")
 
 
 def _array(adapter: str, virtual: _Part, parts: List[_Part]) -> Array:

@@ -21,7 +21,12 @@ VIRTUAL_STATES = {
     "msng": raid.FAILED,
     "missing": raid.FAILED,
 }
+# Those of storcli2 and perccli2 are written out: Online, Rebuild, Failed, Offline, Missing, Bad, Unusable, Replace.
 DISK_STATES = {
+    "good": raid.ONLINE,
+    "replace": raid.ONLINE,
+    "bad": raid.FAILED,
+    "unusable": raid.FAILED,
     "onln": raid.ONLINE,
     "online": raid.ONLINE,
     "cpybck": raid.ONLINE,

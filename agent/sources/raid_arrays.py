@@ -1,4 +1,4 @@
-"""What an array is, whoever runs it: md or a controller. Which disks mirror each other, and what would be lost."""
+"""What an array is, whoever runs it: which of its disks mirror each other, and what would be lost with which."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ class Array(NamedTuple):
 
     groups: the slots that hold the same data, one tuple for each mirror. action: what it does beside serving.
     percent and left_s are -1 when nobody tells. disk: the kernel name under which it is used, or empty.
+    faults are critical, troubles are warnings: what its keeper says against the whole of it. errors_are: what it counts
+    as errors of its members.
     """
 
     name: str
@@ -53,10 +55,13 @@ class Array(NamedTuple):
     left_s: float = -1.0
     mismatches: int = 0
     disk: str = ""
+    faults: Tuple[str, ...] = ()
+    troubles: Tuple[str, ...] = ()
+    errors_are: str = "read errors repaired"
 
 
 class Controller(NamedTuple):
-    """A RAID controller and what it says of itself. faults are critical, troubles are warnings."""
+    """A RAID controller and what it says of itself. faults are critical, troubles warnings, untold cannot be known."""
 
     name: str
     model: str
@@ -64,6 +69,7 @@ class Controller(NamedTuple):
     disks: int
     faults: Tuple[str, ...] = ()
     troubles: Tuple[str, ...] = ()
+    untold: Tuple[str, ...] = ()
 
 
 class Exposed(NamedTuple):

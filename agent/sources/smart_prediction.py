@@ -35,7 +35,7 @@ LIMITS: Mapping[str, Any] = {
 }
 # Made by bench/smart_histories.py; `smoke explain smart` prints it.
 WORTH = (
-    "Of 100 disks that it warns of by their counters, about 14 failed within 30 days, and about 20 of 100 that it "
+    "Of 100 disks that it warns of by their counters, about 12 failed within 30 days, and about 19 of 100 that it "
     "called critical; of 100 disks that stayed well it warned of 2. It foretold 60 of 100 failures, half of them 14 "
     "days or more ahead (11,342 drives of one fleet, 40 days in 2013: Backblaze's drive statistics; bench/README.md)."
 )

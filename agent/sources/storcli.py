@@ -11,15 +11,13 @@ from typing import Any, Dict, List, Mapping, Match, NamedTuple, Tuple
 from agent.host import CannotTell
 from agent.patterns import pattern
 from agent.sources import raid_arrays as raid
+from agent.sources import storcli_health
 from agent.sources.megaraid_words import DISK_STATES, VIRTUAL_STATES
 from agent.sources.raid_arrays import Array, Controller, Member
 from agent.sources.storcli_answer import Row, nested, responses, rows, rows_with, section, table, whole
 
 # Disks outside every array that are as they should be: unconfigured good, JBOD, hot spares, ready, sanitising.
-AT_REST = ("ugood", "jbod", "ghs", "dhs", "rdy", "onln", "conf", "sntze", "rbld", "cpybck")
-GOOD = ("optimal", "ok", "na", "n/a", "-", "", "0", "none", "charging", "learning", "optimal/learning")
-# BBU Status 32: a learn cycle is under way; 0: all is well
-BBU_BITS_AT_REST = 0x20
+AT_REST = ("ugood", "jbod", "ghs", "dhs", "rdy", "onln", "conf", "sntze", "rbld", "cpybck", "good", "online", "ready")
 
 # An array is in the worst state that its own row or a row of the topology gives it.
 WORST_LAST = (raid.OPTIMAL, raid.REBUILDING, raid.UNKNOWN, raid.DEGRADED, raid.FAILED)
@@ -50,11 +48,11 @@ def parse_rebuilds(text: str) -> Dict[str, Rebuild]:
     found = {}
     for response in responses(text):
         for row in rows(response):
-            drive = DRIVE.search(str(row.get("Drive-ID", "")))
+            drive = _drive_of(row, response)
             percent = re.match(r"\d{1,3}(?:\.\d+)?", str(row.get("Progress%", "")))
             if drive and percent:
                 left_s = _seconds(str(row.get("Estimated Time Left", "")))
-                found[_drive_name(drive)] = Rebuild(min(float(percent.group()), 100.0), left_s)
+                found[drive] = Rebuild(min(float(percent.group()), 100.0), left_s)
     return found
 
 
@@ -66,7 +64,21 @@ def parse_drives(text: str) -> Dict[str, DriveHealth]:
             drive = DRIVE.search(name) if name.endswith(" State") else None
             if drive and isinstance(part, dict):
                 found[_drive_name(drive)] = _health(part)
+        for entry in table(response, "Drives List"):
+            place = str(section(entry, "Drive Information").get("EID:Slt", ""))
+            counts = section(section(entry, "Drive Detailed Information"), "LU/NS Properties")
+            if place and counts:
+                found[f"c{whole(response.get('Controller'))} slot {place}"] = _health(counts)
     return found
+
+
+def _drive_of(row: Row, response: Mapping[str, Any]) -> str:
+    """`c0 slot 252:1`, from either generation's row; empty for a row of something else."""
+    match = DRIVE.search(str(row.get("Drive-ID", "")))
+    if match:
+        return _drive_name(match)
+    place = str(row.get("EID:Slt", "")).strip()
+    return f"c{whole(response.get('Controller'))} slot {place}" if place else ""
 
 
 def _drive_name(match: Match[str]) -> str:
@@ -86,7 +98,13 @@ def _health(state: Row) -> DriveHealth:
 def _controller(response: Mapping[str, Any]) -> Controller:
     basics = section(response, "Basics")
     number = basics.get("Controller", response.get("Controller", 0))
-    model = basics.get("Model") or response.get("Product Name") or response.get("Model") or "RAID controller"
+    model = (
+        basics.get("Model")
+        or basics.get("Product Name")
+        or response.get("Product Name")
+        or response.get("Model")
+        or "RAID controller"
+    )
     virtual, disks = rows_with(response, "DG/VD"), rows_with(response, "EID:Slt")
     for what, listed in (("Virtual Drives", virtual), ("Physical Drives", disks)):
         if whole(response.get(what)) > len(listed):
@@ -96,39 +114,19 @@ def _controller(response: Mapping[str, Any]) -> Controller:
     if not virtual and not disks and not section(response, "Status") and "Physical Drives" not in response:
         raise CannotTell(f"storcli lists nothing of controller {number}")
     name = f"c{whole(number)}"
-    faults, troubles = _complaints(response)
+    faults, troubles = storcli_health.complaints(response)
+    troubles += [
+        words for row in virtual for words in [storcli_health.writes_through(name, row, disks, response)] if words
+    ]
     foreign = [_place(row) for row in disks if str(row.get("DG")).strip() == "F"]
     troubles += [f"foreign disk in {place}" for place in foreign]
     troubles += [
-        f"disk in {_place(row)} ({row.get('Model', '')}) is {row.get('State')}"
+        f"disk in {_place(row)} ({str(row.get('Model', '')).strip()}) is {_state(row)}"
         for row in disks
-        if str(row.get("DG")).strip() in ("-", "") and str(row.get("State", "")).lower() not in AT_REST
+        if str(row.get("DG")).strip() in ("-", "") and _state(row).lower() not in AT_REST
     ]
     arrays = tuple(_array(name, row, rows_with(response, "EID:Slot"), disks) for row in virtual)
     return Controller(name, str(model).strip(), arrays, len(disks), tuple(faults), tuple(troubles))
-
-
-def _complaints(response: Mapping[str, Any]) -> Tuple[List[str], List[str]]:
-    """What the controller says of itself, its memory and its battery, as faults and troubles."""
-    status = section(response, "Status")
-    faults, troubles = [], []
-    said = str(status.get("Controller Status", "")).strip()
-    if said.lower() in ("failed", "degraded", "fault"):
-        faults.append(f"controller status {said}")
-    elif said.lower() not in GOOD:
-        troubles.append(f"controller status {said}")
-    if whole(status.get("Memory Uncorrectable Errors")):
-        faults.append(f"{whole(status.get('Memory Uncorrectable Errors'))} uncorrectable errors in its memory")
-    if str(status.get("Any Offline VD Cache Preserved", "")).lower() == "yes":
-        troubles.append("it keeps unwritten data of an offline virtual drive in its cache")
-    packs = table(response, "BBU_Info") + table(response, "Cachevault_Info")
-    for pack in packs:
-        if str(pack.get("State", "")).strip().lower() not in GOOD:
-            troubles.append(f"{pack.get('Model', 'battery')} is {pack.get('State')}: the write cache is not safe")
-    bits = str(status.get("BBU Status", "")).strip().lower()
-    if not packs and bits not in GOOD and whole(bits) & ~BBU_BITS_AT_REST:
-        troubles.append(f"battery status {bits}: the write cache is not safe")
-    return faults, troubles
 
 
 def _array(controller: str, row: Row, topology: List[Row], disks: List[Row]) -> Array:
@@ -137,6 +135,7 @@ def _array(controller: str, row: Row, topology: List[Row], disks: List[Row]) -> 
     members, mirrors = _members(group, mine, disks, str(row.get("TYPE", "")))
     said = [str(row.get("State", "")).strip()]
     said += [str(part.get("State", "")).strip() for part in mine if not _is_drive(part)]
+    said = [word for word in said if word != "-"] or ["nothing"]
     worst = max(said, key=lambda word: WORST_LAST.index(VIRTUAL_STATES.get(word.lower(), raid.UNKNOWN)))
     return Array(
         name=f"{controller}/v{number}",
@@ -167,20 +166,28 @@ def _members(
         if member.state == raid.SPARE:
             members.append(member._replace(slot=-1))
             continue
-        spans.setdefault(str(row.get("Arr")), []).append(len(members))
+        spans.setdefault(str(row.get("Arr", row.get("Span"))), []).append(len(members))
         members.append(member)
-    mirrored = level.upper() in ("RAID1", "RAID10") and all("Arr" in row for row in drives)
+    mirrored = level.upper() in ("RAID1", "RAID10") and all("Arr" in row or "Span" in row for row in drives)
     return tuple(members), tuple(pair for slots in spans.values() for pair in raid.in_pairs(slots)) if mirrored else ()
 
 
 def _member(row: Row, slot: int) -> Member:
-    said = str(row.get("State", "")).strip()
+    said = _state(row)
     state = DISK_STATES.get(said.lower(), raid.ONLINE)
     trouble = "" if said.lower() in DISK_STATES else f"state {said or 'nothing'}"
     if said.lower() == "cpybck":
         trouble = "a copyback under way"
     did = str(row.get("DID", "")).strip()
     return Member(_place(row), slot, state, trouble, kind=f"megaraid,{did}" if did.isdigit() else "")
+
+
+def _state(row: Row) -> str:
+    """How a disk fares: storcli2 says so as its Status (`Online`), and beside it what it is used for (`Conf`)."""
+    used, fares = str(row.get("State", "")).strip(), str(row.get("Status", "")).strip()
+    if not fares or fares == "-":
+        return used
+    return used if used.lower() in ("ghs", "dhs") and fares.lower() in ("good", "online") else fares
 
 
 def _place(row: Row) -> str:

@@ -38,6 +38,14 @@ def found(host: HandmadeHost) -> Dict[str, Finding]:
     return by_item(run_checks(host, "raid"))
 
 
+def megacli_says(
+    text: str, disks: Any = outputs.MEGACLI_DISKS, battery: Any = outputs.MEGACLI_BATTERY
+) -> Dict[str, Any]:
+    """MegaCli's three answers."""
+    asked = {"-LDPDInfo -aALL": text, "-PDList -aALL": disks, "-AdpBbuCmd -GetBbuStatus -aALL": battery}
+    return {f"MegaCli64 {words} -NoLog": answer for words, answer in asked.items()}
+
+
 def smart_array(text: str) -> Dict[str, Finding]:
     return found(machine("smartpqi", {"ssacli ctrl all show config detail": text}))
 
@@ -403,7 +411,7 @@ def test_the_answer_to_another_question_is_read_by_its_columns() -> None:
     ],
 )
 def test_megacli_is_asked_where_storcli_is_not_there(text: str, status: str) -> None:
-    findings = found(machine("megaraid_sas", {"MegaCli64 -LDPDInfo -aALL -NoLog": text}))
+    findings = found(machine("megaraid_sas", megacli_says(text)))
 
     assert findings["c0/v0"].status == status
 

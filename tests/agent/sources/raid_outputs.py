@@ -226,6 +226,59 @@ def megacli(state: str = "Optimal", drives: Sequence[str] = ("Online, Spun Up",)
     )
 
 
+MEGACLI_DISKS = """
+Adapter #0
+
+Enclosure Device ID: 32
+Slot Number: 0
+Media Error Count: 0
+Predictive Failure Count: 0
+Firmware state: Online, Spun Up
+Foreign State: None
+Drive has flagged a S.M.A.R.T alert : No
+
+Enclosure Device ID: 32
+Slot Number: 1
+Media Error Count: 0
+Predictive Failure Count: 0
+Firmware state: Online, Spun Up
+Foreign State: None
+Drive has flagged a S.M.A.R.T alert : No
+
+Enclosure Device ID: 32
+Slot Number: 2
+Media Error Count: 0
+Predictive Failure Count: 0
+Firmware state: Hotspare, Spun Up
+Foreign State: None
+Drive has flagged a S.M.A.R.T alert : No
+
+Exit Code: 0x00
+"""
+MEGACLI_BATTERY = """
+BBU status for Adapter: 0
+
+BatteryType: iBBU
+Voltage: 4023 mV
+Battery State: Optimal
+BBU Firmware Status:
+
+  Charging Status              : None
+  Battery Pack Missing                    : No
+  Battery Replacement required            : No
+  Remaining Capacity Low                  : No
+  Pack is about to fail & should be replaced : No
+
+Exit Code: 0x00
+"""
+MEGACLI_NO_BATTERY = """
+Adapter 0: Get BBU Status Failed.
+    The required hardware component is not present.
+
+Exit Code: 0x22
+"""
+
+
 def arcconf(state: str = "Optimal", segments: Sequence[str] = ("Present",) * 4, controller: str = "Optimal") -> str:
     rows = "".join(
         f"   Group {at // 2}, Segment {at % 2}      : {said} (Controller:1,Connector:0,Device:{at}) 9XE{at}\n"

@@ -53,7 +53,7 @@ def listed(name: str) -> Array:
     ("name", "level", "state"),
     [
         ("md0", "raid10", raid.DEGRADED),
-        ("md1", "raid1", raid.REBUILDING),
+        ("md1", "raid1", raid.OPTIMAL),
         ("md2", "raid10", raid.REBUILDING),
         ("md3", "raid6", raid.OPTIMAL),
         ("md4", "raid0", raid.FAILED),
