@@ -7,15 +7,18 @@ from typing import Dict, List, NamedTuple
 from agent.host import CannotTell
 from agent.patterns import pattern
 
-# Adapter #0       BBU status for Adapter: 0
-ADAPTER = pattern(r"(?:Adapter #|BBU status for Adapter: ?)(\d{1,3})")
+# Adapter #0
+ADAPTER = pattern(r"Adapter #(\d{1,3})")
+# BBU status for Adapter: 0
+BATTERY = pattern(r"BBU status for Adapter: ?(\d{1,3})")
+STATE = ("Battery State", "State")
 # Adapter 0: Get BBU Status Failed.
 #     The required hardware component is not present.
 NO_BATTERY = pattern(r"Adapter (\d{1,3}): Get BBU Status Failed")
 END = "Exit Code:"
 # Firmware states of disks outside arrays that are as they should be
 AT_REST = ("unconfigured(good)", "hotspare", "online", "jbod", "unconfigured(good), spun down", "copyback", "rebuild")
-GOOD_BATTERY = ("optimal", "operational", "learning", "charging", "")
+GOOD_BATTERY = ("optimal", "operational", "learning", "charging")
 # Lines of a battery that say Yes when it is at its end
 ENDS = (
     "Battery Pack Missing",
@@ -70,22 +73,26 @@ def _against(facts: Dict[str, str]) -> str:
 
 
 def parse_batteries(text: str) -> Dict[str, str]:
-    """What is wrong with the battery by adapter: empty for one that is well, or where there is none."""
-    found: Dict[str, str] = {}
+    """What is wrong with the battery by adapter: empty for one that is well, or where there is none.
+
+    CannotTell if the text tells of no adapter, or of one neither that it has no battery nor how that is.
+    """
+    found: Dict[str, List[str]] = {}
+    told = set()
     number = ""
     for row in text.splitlines():
-        adapter, absent = ADAPTER.match(row.strip()), NO_BATTERY.match(row.strip())
+        adapter, absent = BATTERY.match(row.strip()), NO_BATTERY.match(row.strip())
         if adapter or absent:
             number = (adapter or absent).group(1)  # type: ignore[union-attr]
-            found.setdefault(number, "")
-            continue
+            found.setdefault(number, [])
+            told.update({number} if absent else ())
         name, _, value = (part.strip() for part in row.partition(":"))
-        if not number or found[number]:
-            continue
-        if name in ("Battery State", "State") and value.lower() not in GOOD_BATTERY:
-            found[number] = f"battery is {value[:60]}: the write cache is not safe"
-        elif name in ENDS and value.lower() == "yes":
-            found[number] = f"battery: {name.lower()}: the write cache is not safe"
-    if not found:
-        raise CannotTell("MegaCli tells of no battery and of no adapter without one")
-    return found
+        if number and name in STATE:
+            told.add(number)
+            found[number] += [] if value.lower() in GOOD_BATTERY else [f"battery is {value[:60] or 'not told'}"]
+        elif number and name in ENDS and value.lower() == "yes":
+            found[number].append(f"battery: {name.lower()}")
+    silent = sorted(set(found) - told)
+    if not found or silent or END not in text:
+        raise CannotTell("MegaCli does not tell the state of a battery, nor that there is none")
+    return {number: f"{words[0]}: the write cache is not safe" if words else "" for number, words in found.items()}

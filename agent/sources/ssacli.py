@@ -36,7 +36,7 @@ LOGICAL_STATES = (
 )
 # The disks that a level has at the least.
 FEWEST = {"raid1": 2, "raid10": 4, "raid5": 3, "raid6": 4, "raid50": 6, "raid60": 8}
-GOOD = ("ok", "not configured", "not present", "n/a", "none", "charging", "recharging", "temporarily disabled", "")
+GOOD = ("ok", "not configured", "not present", "n/a", "none", "charging", "recharging", "")
 
 
 class Drive(NamedTuple):
@@ -64,7 +64,8 @@ def _controller(reading: Reading) -> Controller:
     for name in ("Controller Status", "Cache Status", "Battery/Capacitor Status", "Battery Status", "Capacitor Status"):
         said = reading.facts.get(name, "")
         if said.lower().split(" (")[0] not in GOOD:
-            (faults if name == "Controller Status" else troubles).append(f"{name.lower()} {said[:60]}")
+            slow = ": writes are slow" if name == "Cache Status" else ""
+            (faults if name == "Controller Status" else troubles).append(f"{name.lower()} {said[:60]}{slow}")
     troubles += _surroundings(reading)
     assigned = {name for names in reading.of_array.values() for name in names}
     for name in reading.drives:

@@ -306,7 +306,7 @@ def test_the_states_of_a_logical_drive(logical: str, status: str) -> None:
     ("changes", "status"),
     [
         ({"controller": "Failed"}, "critical"),
-        ({"cache": "Temporarily Disabled"}, "ok"),
+        ({"cache": "Temporarily Disabled"}, "warning"),
         ({"cache": "Permanently Disabled"}, "warning"),
         ({"battery": "Failed (Replace Batteries/Capacitors)"}, "warning"),
         ({"battery": "Recharging"}, "ok"),

@@ -140,6 +140,7 @@ def test_megacli_tells_of_bad_foreign_and_spare_disks_outside_arrays(change: Any
     ("change", "words"),
     [
         (("Battery State: Optimal", "Battery State: Failed"), "battery is Failed: the write cache is not safe"),
+        (("Battery State: Optimal", "Battery State: "), "battery is not told"),
         (
             ("Battery Replacement required            : No", "Battery Replacement required            : Yes"),
             "replacement",
@@ -164,6 +165,9 @@ def test_megacli_with_a_battery_and_a_hot_spare_that_are_well_or_without_a_batte
         ({"disks": Answer(1, "", "no memory")}, "its disks outside arrays cannot be told"),
         ({"disks": outputs.MEGACLI_DISKS.replace("Exit Code", "")}, "its disks outside arrays cannot be told"),
         ({"battery": Answer(1, "", "")}, "its battery cannot be told"),
+        ({"battery": outputs.megacli()}, "its battery cannot be told"),
+        ({"battery": outputs.MEGACLI_BATTERY.replace("Battery State", "Fnord")}, "its battery cannot be told"),
+        ({"battery": outputs.MEGACLI_BATTERY.replace("Exit Code", "Fnord")}, "its battery cannot be told"),
     ],
 )
 def test_megacli_that_does_not_answer_about_battery_and_disks_is_unknown_about_them(said: Any, words: str) -> None:
