@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple
+from typing import Dict, List, NamedTuple, Set
 
 from agent.host import CannotTell
 from agent.patterns import pattern
@@ -78,7 +78,7 @@ def parse_batteries(text: str) -> Dict[str, str]:
     CannotTell if the text tells of no adapter, or of one neither that it has no battery nor how that is.
     """
     found: Dict[str, List[str]] = {}
-    told = set()
+    told: Set[str] = set()
     number = ""
     for row in text.splitlines():
         adapter, absent = BATTERY.match(row.strip()), NO_BATTERY.match(row.strip())

@@ -19,10 +19,14 @@ from agent.sources.smart_report import (
     BadReport,
     Facts,
     celsius,
+    hours,
     maker,
     number,
     percent,
+    sector_bytes,
+    share,
     text,
+    without_impossible,
 )
 from agent.sources.smart_self_tests import SelfTest, with_last_status_line, with_self_tests
 
@@ -139,21 +143,12 @@ def _common(lines: List[str], fields: Dict[str, str], device: Any) -> Facts:
         wwn=_wwn(wwn),
         firmware=text(device.firmware),
         size_bytes=next(filter(None, map(number, sizes)), None),
-        physical_sector_bytes=_sector_bytes(fields),
+        physical_sector_bytes=sector_bytes(fields.get("Sector Sizes") or fields.get("Sector Size") or ""),
         rotation_rpm=0 if device.is_ssd else number(device.rotation_rate),
         smart_available=False if "Unavailable" in support else True if "Available" in support else None,
         smart_enabled=False if "Disabled" in support else True if "Enabled" in support else None,
         passed=True if health in ("PASSED", "OK") else None if not health or "UNKNOWN" in health else False,
     )
-
-
-# "Sector Sizes:     512 bytes logical, 4096 bytes physical"    "Sector Size:      512 bytes logical/physical"
-PHYSICAL = pattern(r"(\d{1,6}) bytes (?:logical/)?physical")
-
-
-def _sector_bytes(fields: Dict[str, str]) -> Optional[int]:
-    match = PHYSICAL.search(fields.get("Sector Sizes") or fields.get("Sector Size") or "")
-    return number(match.group(1)) if match else None
 
 
 def _wwn(words: str) -> str:
@@ -169,7 +164,7 @@ def _has_test_log(lines: List[str]) -> bool:
 def _ata(facts: Facts, lines: List[str], fields: Dict[str, str], device: Any) -> Facts:
     statistics = {match.group(2): match.group(1) for match in map(STATISTIC.match, lines) if match}
     rows = [_attribute(row) for row in device.attributes if row is not None]
-    hours = next((row.raw for row in rows if row.number == 9), None)
+    raw_hours = next((row.raw for row in rows if row.number == 9), None)
     count = fields.get("ATA Error Count") or fields.get("Device Error Count")
     limit = statistics.get("Specified Maximum Operating Temperature")
     limits = [limit, fields.get("Specified Max Operating Temperature")]
@@ -179,7 +174,7 @@ def _ata(facts: Facts, lines: List[str], fields: Dict[str, str], device: Any) ->
         temperature_celsius=next((degrees for degrees in now if degrees is not None), None),
         limit_celsius=next(filter(None, (celsius(limit, LIKELY_LIMIT_CELSIUS) for limit in limits)), None),
         trip_celsius=celsius(trip, LIKELY_LIMIT_CELSIUS),
-        power_on_hours=number(hours),
+        power_on_hours=hours(raw_hours),
         wear_percent=ata_wear(facts.model, statistics.get("Percentage Used Endurance Indicator")),
         error_log_entries=number(count) if count else 0 if "No Errors Logged" in lines else None,
     )
@@ -201,12 +196,12 @@ def _degrees(rows: List[Attribute], wanted: int) -> Optional[int]:
 def _scsi(facts: Facts, lines: List[str], fields: Dict[str, str], device: Any) -> Facts:
     seen = device.if_attributes.diagnostics
     said = fields.get("SMART Health Status", "")
-    return facts._replace(
+    facts = facts._replace(
         status_text="" if facts.passed else text(said),
         too_hot="TEMPERATURE" in said.upper(),
         temperature_celsius=celsius(fields.get("Current Drive Temperature")),
         trip_celsius=celsius(fields.get("Drive Trip Temperature"), LIKELY_LIMIT_CELSIUS),
-        power_on_hours=number(seen.Power_On_Hours),
+        power_on_hours=hours(seen.Power_On_Hours),
         grown_defects=number(seen.Reallocated_Sector_Ct),
         uncorrected_reads=number(seen._Uncorrected_Reads),
         uncorrected_writes=number(seen._Uncorrected_Writes),
@@ -214,6 +209,7 @@ def _scsi(facts: Facts, lines: List[str], fields: Dict[str, str], device: Any) -
         unread=_unread(lines, fields),
         wear_percent=None if facts.rotation_rpm else percent(fields.get("Percentage used endurance indicator")),
     )
+    return without_impossible(facts)
 
 
 # "read:   4183120        2         0   4183122   4183122      70291.229           0"
@@ -240,9 +236,9 @@ def _nvme(facts: Facts, lines: List[str], fields: Dict[str, str], device: Any) -
         temperature_celsius=celsius(seen.temperature),
         limit_celsius=celsius(fields.get("Warning Comp. Temp. Threshold"), LIKELY_LIMIT_CELSIUS),
         trip_celsius=celsius(fields.get("Critical Comp. Temp. Threshold"), LIKELY_LIMIT_CELSIUS),
-        power_on_hours=number(seen.powerOnHours),
-        spare_percent=percent(seen.availableSpare),
-        spare_threshold_percent=percent(seen.availableSpareThreshold),
+        power_on_hours=hours(seen.powerOnHours),
+        spare_percent=share(seen.availableSpare),
+        spare_threshold_percent=share(seen.availableSpareThreshold),
         wear_percent=percent(seen.percentageUsed),
         media_errors=number(seen.integrityErrors),
         error_log_entries=number(seen.errorEntries),

@@ -11,7 +11,7 @@ from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, T
 
 from agent.patterns import pattern
 from agent.sources import smart_quirks
-from agent.sources.smart_report import Facts, number, percent
+from agent.sources.smart_report import Facts, most, number, percent
 
 
 class Attribute(NamedTuple):
@@ -37,9 +37,9 @@ COUNTERS = {
     198: ("offline_uncorrectable", "offline"),
     199: ("crc_errors", "crc"),
 }
-SECTOR_BYTES = 512
-HIGHEST_COUNT = (1 << 32) - 1
 NOT_TOLD = 255
+# Of an SSD its value falls with the blocks that are left to replace worn ones.
+RETIRED = 5
 
 # Attributes whose normalised value is the share of life that is left, most reliable first. Not Remaining_Lifetime_Perc
 # (169): its value is not a percentage on the drives that have it.
@@ -90,18 +90,13 @@ def _with_counters(facts: Facts, rows: Sequence[Attribute], untrue: FrozenSet[ob
         count = unpacked(row.raw) if row.number == 188 else number(row.raw)
         if count is None:
             unread.append(f"attribute {row.number}")
-        elif count > _most(facts):
+        elif count > most(facts.size_bytes):
             implausible.append(f"attribute {row.number}: {count}")
             count = None
         counted[field] = count
         if row.number == 188:
             counted["slow_commands"] = slow_commands(row.raw)
     return facts._replace(**counted, unread=tuple(unread), implausible=tuple(implausible))
-
-
-def _most(facts: Facts) -> int:
-    """The highest count of anything that a drive of this size can have."""
-    return min(facts.size_bytes // SECTOR_BYTES, HIGHEST_COUNT) if facts.size_bytes else HIGHEST_COUNT
 
 
 def _with_failures(facts: Facts, rows: Sequence[Attribute]) -> Facts:
@@ -160,7 +155,7 @@ def _with_life(facts: Facts, rows: Sequence[Attribute]) -> Facts:
     """Rated writes and spare blocks, which only SSDs have."""
     if facts.rotation_rpm:
         return facts._replace(wear_percent=None)
-    spare = _share(rows, SPARE_LEFT.search)
+    spare = _share(rows, SPARE_LEFT.search) or _share([row for row in rows if row.number == RETIRED], bool)
     worn = next(filter(None, (_share(rows, re.compile(name).search) for name in LIFE_LEFT)), None)
     wear = 100 - (worn.value or 0) if worn else None
     solid = facts.rotation_rpm == 0

@@ -12,10 +12,13 @@ from agent.sources.smart_report import (
     BadReport,
     Facts,
     celsius,
+    hours,
     maker,
     number,
     percent,
+    share,
     text,
+    without_impossible,
 )
 from agent.sources.smart_self_tests import FAILED_TEST, SelfTest, with_last_status, with_self_tests
 
@@ -100,7 +103,7 @@ def _common(tree: Any) -> Facts:
         temperature_celsius=celsius(_at(tree, "temperature", "current")),
         limit_celsius=limit,
         trip_celsius=_first(*trip),
-        power_on_hours=number(_at(tree, "power_on_time", "hours")),
+        power_on_hours=hours(_at(tree, "power_on_time", "hours")),
         smart_available=_flag(_at(tree, "smart_support", "available")),
         smart_enabled=_flag(_at(tree, "smart_support", "enabled")),
         passed=_flag(_at(tree, "smart_status", "passed")),
@@ -184,6 +187,7 @@ def _scsi(tree: Any, facts: Facts) -> Facts:
         unread=_unread(tree, *SCSI_COUNTERS),
         wear_percent=None if facts.rotation_rpm else facts.wear_percent,
     )
+    facts = without_impossible(facts)
     tests = [
         tree[key] for key in (f"scsi_self_test_{index}" for index in range(20)) if isinstance(_at(tree, key), dict)
     ]
@@ -205,9 +209,9 @@ def _nvme(tree: Any, facts: Facts) -> Facts:
         nvme_warning_bits=bits,
         too_hot=bool((bits or 0) & NVME_TOO_HOT),
         temperature_celsius=_first(facts.temperature_celsius, celsius(_at(log, "temperature"))),
-        power_on_hours=_first(facts.power_on_hours, number(_at(log, "power_on_hours"))),
-        spare_percent=percent(_at(log, "available_spare")),
-        spare_threshold_percent=percent(_at(log, "available_spare_threshold")),
+        power_on_hours=_first(facts.power_on_hours, hours(_at(log, "power_on_hours"))),
+        spare_percent=share(_at(log, "available_spare")),
+        spare_threshold_percent=share(_at(log, "available_spare_threshold")),
         wear_percent=_first(percent(_at(log, "percentage_used")), facts.wear_percent),
         media_errors=number(_at(log, "media_errors")),
         error_log_entries=number(_at(log, "num_err_log_entries")),

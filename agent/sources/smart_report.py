@@ -7,9 +7,10 @@ stands here (what counts as a number), in smart_attributes.py (the ATA table) an
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from agent.host import CannotTell
+from agent.patterns import pattern
 
 
 class Facts(NamedTuple):
@@ -100,6 +101,9 @@ HIGHEST = (1 << 63) - 1
 LIKELY_CELSIUS = range(1, 150)
 LIKELY_LIMIT_CELSIUS = range(50, 130)  # 40 is what some makers merely recommend
 NVME_TOO_HOT = 2
+SECTOR_BYTES = 512
+HIGHEST_COUNT = (1 << 32) - 1
+MOST_HOURS = 40 * 8766
 
 MAKERS = (
     (r"ST\d|SEAGATE", "Seagate"),
@@ -133,6 +137,35 @@ def number(given: Any) -> Optional[int]:
     return given if 0 <= given <= HIGHEST else None
 
 
+def hours(given: Any) -> Optional[int]:
+    """A time that a disk can have run for; some print rubbish such as 894169."""
+    value = number(given)
+    return value if value is not None and value <= MOST_HOURS else None
+
+
+def most(size_bytes: Optional[int]) -> int:
+    """The highest count of anything that a disk of this size can have: that of its sectors."""
+    return min(size_bytes // SECTOR_BYTES, HIGHEST_COUNT) if size_bytes else HIGHEST_COUNT
+
+
+def without_impossible(facts: Facts) -> Facts:
+    """The facts of a SAS disk without counts above those of its sectors, which are named as such."""
+    fields = ("grown_defects", "uncorrected_reads", "uncorrected_writes", "uncorrected_verifies")
+    wrong = {field: getattr(facts, field) for field in fields if (getattr(facts, field) or 0) > most(facts.size_bytes)}
+    said = tuple(f"{field.replace('_', ' ')}: {count}" for field, count in wrong.items())
+    gone: Dict[str, Any] = dict.fromkeys(wrong)
+    return facts._replace(implausible=facts.implausible + said, **gone)
+
+
+# "Sector Sizes:     512 bytes logical, 4096 bytes physical"    "Sector Size:      512 bytes logical/physical"
+PHYSICAL = pattern(r"(\d{1,6}) bytes (?:logical/)?physical")
+
+
+def sector_bytes(words: str) -> Optional[int]:
+    match = PHYSICAL.search(words)
+    return number(match.group(1)) if match else None
+
+
 def celsius(given: Any, likely: range = LIKELY_CELSIUS) -> Optional[int]:
     """A temperature, or None for a value that no disk has."""
     value = number(given)
@@ -143,6 +176,12 @@ def percent(given: Any) -> Optional[int]:
     """A share, which may be above 100 (of NVMe up to 255, that and more)."""
     value = number(given)
     return value if value is not None and value <= 255 else None
+
+
+def share(given: Any) -> Optional[int]:
+    """A share that cannot be above 100."""
+    value = percent(given)
+    return value if value is not None and value <= 100 else None
 
 
 def text(given: Any) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent.checks import smart
 from agent.host import Answer, CannotTell
-from agent.sources import pysmart, smart_attributes, smart_quirks
+from agent.sources import pysmart, smart_attributes, smart_quirks, smart_report
 from agent.sources.smart_attributes import slow_commands, unpacked
 from agent.sources.smart_report import Facts
 from agent.sources.smartctl import parse
@@ -107,6 +107,25 @@ def test_an_ssd_with_its_spare_at_the_threshold_is_critical_and_with_little_of_i
 
     assert verdict(low).status == "warning" and "18 % of its spare blocks left" in verdict(low).reason
     assert verdict(gone).status == "critical" and "its own threshold is 10 %" in verdict(gone).reason
+
+
+def test_an_ssd_that_tells_its_spare_only_by_what_it_retired_is_judged_by_that() -> None:
+    few = report("SATA SSD", "  5 Reallocated_Sector_Ct   PO--CK   019   019   010    -    700")
+    many = report("SATA SSD", "  5 Reallocated_Sector_Ct   PO--CK   098   098   010    -    700")
+
+    assert (verdict(few).status, verdict(many).status) == ("warning", "ok")
+
+
+def test_hours_and_counts_that_no_disk_can_have_are_no_facts() -> None:
+    from tests.agent import smart_reports as reports
+
+    hours = parse(reports.printed(reports.ata(power_on_time={"hours": 894169})), "sdb")
+    defects = parse(reports.printed(reports.sas(scsi_grown_defect_list=1 << 50)), "sdc")
+    spare = parse(reports.printed(reports.nvme(available_spare=255)), "nvme0")
+
+    assert (hours.power_on_hours, verdict(hours).status) == (None, "ok")
+    assert (defects.grown_defects, defects.implausible) == (None, ("grown defects: 1125899906842624",))
+    assert (spare.spare_percent, verdict(spare).status) == (None, "unknown")
 
 
 def test_a_hard_disk_has_no_rated_writes_whatever_it_prints() -> None:
@@ -281,7 +300,7 @@ def test_any_table_of_attributes_gives_facts_that_can_be_judged(
 
     assert judged.status in ("ok", "warning", "critical", "unknown") and judged.reason
     for name in ("reallocated_sectors", "pending_sectors", "offline_uncorrectable", "reported_uncorrectable"):
-        assert given_facts[name] is None or given_facts[name] <= smart_attributes.HIGHEST_COUNT
+        assert given_facts[name] is None or given_facts[name] <= smart_report.HIGHEST_COUNT
 
 
 @given(st.text(max_size=60))
