@@ -124,7 +124,7 @@ def _field(name: str, value: Any) -> Any:
         if name in _ROWS:
             return tuple(_ROWS[name](**row) for row in value)
         if name == "bmc":
-            return Bmc(**value)
+            return _bmc(Bmc(**value))
         if name in ("limits", "skip"):
             return dict(value)
         if name in _SCALARS:
@@ -137,3 +137,10 @@ def _field(name: str, value: Any) -> Any:
         return tuple(value)
     except (TypeError, ValueError) as error:
         raise BadExpectation(f"{name}: {error}") from error
+
+
+def _bmc(given: Bmc) -> Bmc:
+    """No other variable of the environment holds the password: neither is PATH overwritten, nor a secret sent on."""
+    if not str(given.password_env).startswith(("SMOKE_", "IPMI_")):
+        raise ValueError("password_env: the name of the variable must begin with SMOKE_ or IPMI_")
+    return given

@@ -66,10 +66,15 @@ def _of_one(inventory: Inventory, host: Host) -> Iterator[Problem]:
         yield Problem(place(inventory, host, "bmc.via"), f"{host.name}: bmc.via is lan, but bmc.address is not said")
     if host.bmc and host.bmc.via == "none" and host.bmc.address:
         yield Problem(place(inventory, host, "bmc.via"), f"{host.name}: bmc.via is none, but it has a bmc.address")
-    if host.bmc and host.bmc.password_file:
-        wrong = secrets.file_problem(host.bmc.password_file)
+    if host.bmc:
+        wrong = secrets.variable_problem(host.bmc.password_env)
         if wrong:
-            yield Problem(place(inventory, host, "bmc.password_file"), wrong)
+            yield Problem(place(inventory, host, "bmc.password_env"), wrong)
+    if host.bmc and host.bmc.password_file:
+        where = place(inventory, host, "bmc.password_file")
+        wrong = secrets.file_problem(host.bmc.password_file, where.file)
+        if wrong:
+            yield Problem(where, wrong)
 
 
 def place(inventory: Inventory, host: Host, setting: str) -> Place:

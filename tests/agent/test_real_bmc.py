@@ -197,10 +197,10 @@ def test_an_unknown_user_is_unknown_that_says_so(bmc: RealBmc) -> None:
 
 
 def test_a_password_variable_that_is_not_set_is_named(bmc: RealBmc) -> None:
-    (finding,) = Agent(bmc.expected._replace(password_env="BMC_OF_RACK_7")).run("power")["power"].values()
+    (finding,) = Agent(bmc.expected._replace(password_env="SMOKE_BMC_OF_RACK_7")).run("power")["power"].values()
 
     assert finding.status == "unknown"
-    assert finding.verdict.reason == "the environment variable BMC_OF_RACK_7 is not set"
+    assert finding.verdict.reason == "the environment variable SMOKE_BMC_OF_RACK_7 is not set"
 
 
 @pytest.mark.slow
@@ -226,14 +226,14 @@ def test_the_agent_itself_as_a_program_with_a_password_in_a_variable_of_another_
 ) -> None:
     bmc.set_bit(sim.PS1, sim.FAILURE, True)
     expected = {"bmc": {"via": "lan", "address": "127.0.0.1", "port": bmc.port, "user": sim.USER}}
-    expected["bmc"]["password_env"] = "BMC_PW"
+    expected["bmc"]["password_env"] = "SMOKE_BMC_PW"
     (tmp_path / "expected.json").write_text(json.dumps(expected))
     words = ["power", "--expected", str(tmp_path / "expected.json"), "--state", str(tmp_path / "memory" / "state.json")]
     environment = {name: value for name, value in os.environ.items() if name != "IPMI_PASSWORD"}
     ended = subprocess.run(
         [sys.executable, "-m", "agent", *words, "--record", str(tmp_path / "recorded")],
         cwd=ROOT,
-        env={**environment, "BMC_PW": sim.PASSWORD},
+        env={**environment, "SMOKE_BMC_PW": sim.PASSWORD},
         capture_output=True,
         text=True,
         timeout=90,

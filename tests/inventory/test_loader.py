@@ -44,7 +44,7 @@ def test_a_host_has_every_setting_that_can_be_said(tmp_path: pathlib.Path) -> No
         "layout: jbod, rack: 012, drawer: 3, power_feed: A, mounts: {/d1: {serial: 12345678, fstype: xfs}, /d2: },"
         "disks: [1E5, X], interfaces: {eth0: 25000, eth1: {duplex: full}}, psus: 2, ports: [9092], firewall: active,"
         "zookeeper: ['zk[1-2]', 'zk3:2182', '[::1]:2181'], write_probe: false, broker_id: 7,"
-        "bmc: {via: lan, address: '{host}-bmc', user: u, password_env: PW},"
+        "bmc: {via: lan, address: '{host}-bmc', user: u, password_env: SMOKE_PW},"
         "limits: {smart: {forget_days: 3, items: {X: {forget_days: 4.5}}}}, skip: {power: no BMC here}",
     )
 
@@ -53,7 +53,7 @@ def test_a_host_has_every_setting_that_can_be_said(tmp_path: pathlib.Path) -> No
     assert host.mounts == (Mount("/d1", serial="12345678", fstype="xfs"), Mount("/d2"))
     assert host.disks == ("1E5", "X")
     assert host.interfaces == (Interface("eth0", 25000), Interface("eth1", duplex="full"))
-    assert host.bmc == Bmc("lan", "h1-bmc", user="u", password_env="PW")
+    assert host.bmc == Bmc("lan", "h1-bmc", user="u", password_env="SMOKE_PW")
     assert host.zookeeper == ("zk1:2181", "zk2:2181", "zk3:2182", "[::1]:2181")
     assert host.limits == {"smart": {"forget_days": 3, "items": {"X": {"forget_days": 4.5}}}}
     assert (host.skip, host.write_probe, host.broker_id) == ({"power": "no BMC here"}, False, 7)
