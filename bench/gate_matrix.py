@@ -35,8 +35,9 @@ from typing import Any, NamedTuple, TextIO
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from inventory.model import Cluster  # noqa: E402
+from smoketests import readers  # noqa: E402
 from smoketests.gate.decision import CANNOT_TELL, FAILED, GO  # noqa: E402
-from smoketests.readers import CannotRead, kafka  # noqa: E402
 from smoketests.readers.kafka import KafkaFacts  # noqa: E402
 from tests.real import kafka_cluster  # noqa: E402
 from tests.real.ensemble import Place  # noqa: E402
@@ -131,10 +132,9 @@ def ask(
 
 
 def _read(cluster: KafkaCluster) -> tuple[KafkaFacts | None, str]:
-    try:
-        return kafka.read(cluster.servers, {}), ""
-    except CannotRead as error:
-        return None, str(error)
+    zookeeper = tuple(f"{server}/kafka" for server in cluster.ensemble.servers) if cluster.ensemble else ()
+    view = readers.look(Cluster("prod-a", (), zookeeper, tuple(cluster.servers)), {})
+    return view.kafka, view.problems.get("kafka", "")
 
 
 def judged(

@@ -38,7 +38,8 @@ def asked_of(
     )
     said_so = facts._replace(cluster_id=CLUSTER_ID, brokers=rows)
     kraft = facts.quorum is not None or any(why.startswith("quorum") for why in facts.untold)
-    zookeeper = None if kraft else situations.ensemble(brokers=[row.id for row in rows if not row.fenced])
+    alive = tuple(row for row in rows if not row.fenced)
+    zookeeper = None if kraft else situations.ensemble()._replace(brokers=alive)
     return situations.situation(
         *names, hosts=hosts, found=found, kafka_says=said_so, kraft=kraft, zookeeper_says=zookeeper
     )

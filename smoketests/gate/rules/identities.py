@@ -5,7 +5,8 @@ meta.properties in its log dirs; the inventory's broker_id, the registered addre
 
 Failed: never; who contradicts whom is told, and nobody is believed.
 
-Warned: a registered broker runs on no host of the inventory, and shares no partition with the hosts that leave.
+Warned: a registered broker runs on no host of the inventory, and is fenced or shares no partition with the hosts that
+leave.
 
 Cannot tell: two witnesses contradict each other; a broker that shares partitions with the hosts that leave runs on no
 host of the inventory, so that its hardware was not looked at.
@@ -68,7 +69,10 @@ def _strangers(situation: Situation, limits: Mapping[str, Any]) -> list[Verdict]
     rows = situation.identities.registered
     who = some([f"{number} ({rows[number].host}:{rows[number].port})" for number in nobodys], limits["named"])
     said = f"broker {who} runs on no host of the inventory: its hardware was not looked at; add its host"
-    shared = _shared(situation, frozenset(nobodys))
+    living = situation.living_ids & frozenset(nobodys)
+    if not living:  # Kafka 4 lists what was never unregistered; nothing depends on it
+        return [warning(f"broker {who} runs on no host of the inventory, and is fenced")]
+    shared = _shared(situation, living)
     if shared:
         return [unknown(f"{said}. It holds {count_of(shared, 'partition')} of these hosts")]
     return [warning(f"{said}. It shares no partition with these hosts")]

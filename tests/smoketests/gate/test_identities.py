@@ -217,3 +217,13 @@ def test_the_facts_that_the_gate_reads_are_the_agents_own() -> None:
     facts = server_ids.Facts("broker", ("broker",), "/etc/kafka/server.properties", 3, (3,), ("c1",), ())
 
     assert typed(facts._asdict(), Server) == Server(("broker",), 3, (3,), ("c1",))
+
+
+def test_a_broker_of_no_host_that_is_fenced_is_only_warned_of() -> None:
+    """Kafka 4 lists a broker that is gone for good until it is unregistered: nothing depends on its hardware."""
+    says = kafka(partition(replicas=(1, 2, 4), isr=(1, 2), min_isr=1), brokers=(1, 2, 3, 4))
+    fenced = says._replace(brokers=(*says.brokers[:3], says.brokers[3]._replace(fenced=True)))
+    result = rule(situation(kafka_says=fenced), "identities")
+
+    assert result.status == WARNED and "is fenced" in result.reason, result
+    assert rule(situation(kafka_says=says), "identities").status == CANNOT_TELL
