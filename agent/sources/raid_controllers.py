@@ -12,6 +12,7 @@ from agent.sources.raid_tools import first_tool, names, text, whole
 
 DELL, VMWARE = "0x1028", "0x15ad"
 HPE = ("0x103c", "0x1590")
+CLASS_SAS = "0x0107"
 PCI_ADDRESS = pattern(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 SSACLI = ("ssacli", "hpssacli", "hpacucli")
@@ -41,7 +42,14 @@ def cards(host: Host) -> List[Card]:
     for driver in (*READERS, *TOOLS_TO_ASK):
         for address in filter(PCI_ADDRESS.fullmatch, names(host, f"/sys/bus/pci/drivers/{driver}")):
             found.append(Card(driver, address, text(host, f"/sys/bus/pci/devices/{address}/subsystem_vendor")))
-    return [card for card in found if card.subsystem_vendor != VMWARE]  # it imitates an HBA without arrays
+    return [card for card in found if not _is_plain(host, card)]
+
+
+def _is_plain(host: Host, card: Card) -> bool:
+    """Whether it runs no arrays: VMware imitates such an HBA, and an mpi3mr of the class SAS (HBA 9600) is one."""
+    if card.driver == "mpi3mr":
+        return text(host, f"/sys/bus/pci/devices/{card.address}/class").startswith(CLASS_SAS)
+    return card.subsystem_vendor == VMWARE
 
 
 @shared
@@ -82,7 +90,6 @@ def _megaraid(host: Host, mine: List[Card]) -> List[Controller]:
 
 
 def _mpi3mr(host: Host, mine: List[Card]) -> List[Controller]:
-    """The driver runs plain HBAs too (HBA 9600, HBA465i), of which the tool tells without arrays."""
     from agent.sources import raid_megaraid
 
     return raid_megaraid.controllers_of_mpi3mr(host, any(card.subsystem_vendor == DELL for card in mine))

@@ -287,6 +287,65 @@ def test_the_hba_that_vmware_imitates_is_no_raid_controller() -> None:
     assert finding.status == "skipped"
 
 
+def test_a_plain_hba_of_mpi3mr_is_no_raid_controller() -> None:
+    for pci_class, status in (("0x010700", "skipped"), ("0x010400", "unknown")):
+        host = card("mpi3mr", DELL, {})
+        host.files["/sys/bus/pci/devices/0000:03:00.0/class"] = f"{pci_class}\n"
+        assert [finding.status for finding in found(host).values()] == [status]
+
+
+def btrfs(**changes: str) -> Dict[str, Finding]:
+    """A mirror of two devices as the kernel shows it (as made by tests/real/test_btrfs.py); a change names a file."""
+    well = "write_errs 0\nread_errs 0\nflush_errs 0\ncorruption_errs 0\ngeneration_errs 0\n"
+    told = {
+        f"devinfo/{number}/{name}": word
+        for number in "12"
+        for name, word in (("missing", "0\n"), ("error_stats", well))
+    }
+    told.update({"devices/sdb": "", "devices/sdc": "", f"allocation/data/{changes.pop('profile', 'raid1')}/flags": "x"})
+    told.update({name.replace("__", "/"): word for name, word in changes.items()})
+    host = HandmadeHost(
+        files={
+            "/proc/self/mountinfo": "31 20 0:45 / /kafka/d1 rw,noatime - btrfs /dev/sdb rw\n",
+            "/sys/block/sdb/size": "8",
+            "/sys/block/sdc/size": "8",
+            **{f"/sys/fs/btrfs/0a1b/{name}": word for name, word in told.items()},
+        },
+        answers={"disks": [], "link /dev/sdb": "/dev/sdb"},
+        expected=Expected(roles=("broker",), mounts=(ExpectedMount("/kafka/d1"),)),
+    )
+    return found(host)
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "words"),
+    [
+        ({}, "ok", "raid1 all devices are there, 2 disks"),
+        ({"profile": "single"}, "ok", "single all devices are there"),
+        ({"devinfo__2__missing": "1\n"}, "critical", "raid1 array is degraded (1 of its devices missing)"),
+        ({"devinfo__2__missing": "1\n", "profile": "raid0"}, "critical", "raid0 array is 1 of its devices missing"),
+        (
+            {"devinfo__1__error_stats": "read_errs 3\ncorruption_errs 4\n"},
+            "warning",
+            "device 1: 7 read, write or checksum",
+        ),
+        ({"profile": "raid99"}, "unknown", "unknown level"),
+    ],
+)
+def test_a_btrfs_below_a_data_mount_is_an_array(changes: Dict[str, str], status: str, words: str) -> None:
+    finding = btrfs(**changes)["btrfs /kafka/d1"]
+
+    assert finding.status == status and words in finding.verdict.reason
+
+
+@given(st.text(max_size=40) | st.just("read_errs " + "9" * 5000))
+def test_errors_of_a_btrfs_device_that_are_none_are_unknown(words: str) -> None:
+    (finding,) = btrfs(devinfo__1__error_stats=words).values()
+
+    assert finding.status in ("unknown", "ok", "warning")
+    assert finding.status == "unknown" or any(word.isdecimal() for word in words.split())
+
+
 def test_an_old_smart_array_is_read_through_ssacli() -> None:
     host = machine("cciss", {"ssacli ctrl all show config detail": outputs.ssacli()})
 
