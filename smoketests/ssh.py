@@ -124,7 +124,7 @@ class Access:
         """The key that a host shows, whether it is known or not. Nobody logs in there (but on bastions)."""
         target = self._ssh.target(host)
         known = self._known(target)
-        opening = Opening(known)
+        opening = Opening(known, target.ciphers, target.macs)
         opened = self._socket(target, until, ())
         transport = opening.transport(opened)
         transport.banner_timeout = _within(self.deadlines.banner, until)
@@ -139,7 +139,7 @@ class Access:
 
     def _connect_once(self, target: Target, until: float, through: tuple[str, ...]) -> Connection:
         where = f"{target.address}:{target.port}"
-        opening = Opening(self._known(target))
+        opening = Opening(self._known(target), target.ciphers, target.macs)
         opened = self._socket(target, until, through)
         connection = Verified(
             target.address, user=target.user, port=target.port, config=self._config,

@@ -31,7 +31,7 @@ PLAIN_WORD = re.compile(r"[A-Za-z0-9_.:%@\[\]-]*")
 class Target:
     """Where and as whom one host is reached; names and key_port are those under which its host key is known.
 
-    jump: bastions, comma separated, as ssh -J takes them.
+    jump: bastions, comma separated, as ssh -J takes them. ciphers, macs: as ssh_config has them, empty if it is silent.
     """
 
     address: str
@@ -44,6 +44,8 @@ class Target:
     identity_files: tuple[str, ...] = ()
     identities_only: bool = False
     known_hosts: tuple[str, ...] = ()
+    ciphers: str = ""
+    macs: str = ""
 
 
 class SshConfig:
@@ -81,6 +83,8 @@ class SshConfig:
             identity_files=tuple(map(os.path.expanduser, told.get("identityfile", ()))),
             identities_only=str(told.get("identitiesonly", "")).lower() == "yes",
             known_hosts=tuple(str(told.get("userknownhostsfile", "")).split()),
+            ciphers=str(told.get("ciphers", "")),
+            macs=str(told.get("macs", "")),
         )
 
     def _lookup(self, host: Host) -> dict[str, Any]:

@@ -62,6 +62,12 @@ def another_service(connection: socket.socket) -> None:
     silent(connection)
 
 
+def endless_banner(connection: socket.socket) -> None:
+    """Says something for ever, and never that it speaks ssh."""
+    while True:
+        connection.sendall(b"x" * 65536)
+
+
 def no_banner(connection: socket.socket) -> None:
     """As sshd does at its MaxStartups."""
     connection.close()

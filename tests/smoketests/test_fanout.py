@@ -157,6 +157,16 @@ def test_a_host_frozen_before_its_banner_is_told_from_a_dead_one(tmp_path: pathl
         assert ask(server).kind == "silent"
 
 
+def test_a_peer_that_talks_without_end_before_its_banner_is_left_at_once() -> None:
+    access = Access(Deadlines(connect=5, banner=60, auth=60), known_hosts=(), ssh_config="/dev/null", use_agent=False)
+    before = psutil.Process().memory_info().rss
+    with bad_peers.listening(bad_peers.endless_banner) as port:
+        (heard,) = fanout.run([Host("h1", address="127.0.0.1", port=port)], QUICK, NO_BUNDLE, access, "r1")
+
+    assert (heard.kind, heard.seconds < 30) == ("not-ssh", True)
+    assert psutil.Process().memory_info().rss - before < 16 << 20
+
+
 # What goes wrong after
 
 

@@ -421,3 +421,24 @@ def test_all_hosts_behind_a_dead_bastion_learn_of_it_at_once(server: Sshd, tmp_p
 
     assert kinds == {"bastion"}
     assert time.monotonic() - began < 2 * QUICK.connecting
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("only", "said"),
+    [("Ciphers=3des-cbc", "Ciphers +3des-cbc"), ("Ciphers=aes256-cbc", "Ciphers aes256-cbc"),
+     ("MACs=hmac-md5", "MACs +hmac-md5"), ("MACs=hmac-sha1", "MACs ^hmac-sha1")],
+)  # fmt: skip
+def test_a_weak_cipher_or_mac_is_used_only_where_ssh_config_names_it(
+    only: str, said: str, tmp_path: pathlib.Path
+) -> None:
+    # ciphers with a MAC of their own hide which MACs there are
+    more = () if only.startswith("Ciphers") else ("Ciphers=aes128-ctr",)
+    (tmp_path / "config").write_text(f"Host other\n  {said}\n")
+    (tmp_path / "allows").write_text(f"Host kafka-*\n  {said}\n")
+    with sshd(tmp_path, only, *more) as old:
+        for silent in ("/dev/null", str(tmp_path / "config")):
+            with pytest.raises(Unreachable) as refused:
+                old.access(ssh_config=silent).connect(old.host(), time.monotonic() + 20)
+            assert refused.value.kind == "incompatible"
+        assert connect(old.access(ssh_config=str(tmp_path / "allows")), old.host()) == "let in"
