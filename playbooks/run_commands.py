@@ -50,7 +50,7 @@ GO_AGE = (
 )  # fmt: skip
 ACCEPTING = (
     *GO_AGE,
-    click.option("--accept", multiple=True, metavar="RULE", help="Take what the gate says to this rule."),
+    click.option("--accept", multiple=True, metavar="RULE#ID", help="Accept this finding of the gate, as it names it."),
     click.option("--because", default="", metavar="WHY", help="Why; it is kept with the decision."),
 )  # fmt: skip
 

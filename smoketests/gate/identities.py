@@ -12,7 +12,7 @@ from typing import NamedTuple
 from agent.status import UNKNOWN
 from inventory.model import Host
 from smoketests.cluster.broker_ids import names_in, names_of
-from smoketests.cluster.view import CannotTell, ClusterView, findings, some, told
+from smoketests.cluster.view import CannotTell, ClusterView, findings, some, typed
 from smoketests.readers.zookeeper import Registered
 
 KRAFT_ROLE, BROKER_ROLE, ZOOKEEPER_ROLE = "controller", "broker", "zookeeper"
@@ -37,10 +37,14 @@ def servers_seen(view: ClusterView) -> Mapping[str, list[Server]]:
     """Host -> the servers that its agent sees running; a host that is not in it was not looked at."""
     seen: dict[str, list[Server]] = {}
     for host, row in findings(view, CHECK):
-        if row.get("status") != UNKNOWN and CHECK not in host.skip:
-            seen.setdefault(host.name, [])
-    for one in told(view, CHECK, Server):
-        seen.setdefault(one.host.name, []).append(one.facts)
+        if CHECK in host.skip:
+            continue
+        role = str(row.get("item", "")).partition(" ")[0]
+        facts = typed(row.get("facts"), Server)
+        if facts is None and role in (BROKER_ROLE, KRAFT_ROLE, ZOOKEEPER_ROLE):
+            facts = Server((role,), None, (), ())  # it runs there, and its files could not be read
+        if facts is not None or row.get("status") != UNKNOWN:
+            seen.setdefault(host.name, []).extend([facts] if facts else [])
     return seen
 
 
@@ -84,6 +88,11 @@ class Identities:
         servers = self.seen.get(host.name, ())
         return frozenset(number for server in servers if role in server.roles for number in server.ids)
 
+    def may_be(self, host: Host) -> frozenset[int]:
+        """Every id that any witness names for the brokers of this host."""
+        named = frozenset() if host.broker_id is None else frozenset({host.broker_id})
+        return named | frozenset(self._at(host)) | self.nodes(host, BROKER_ROLE)
+
     @functools.cached_property
     def nobodys(self) -> tuple[int, ...]:
         """Registered brokers of which nobody tells on which host of the inventory they run."""
@@ -92,7 +101,7 @@ class Identities:
             try:
                 known |= set(self.of(host))
             except CannotTell:
-                known |= {*self._at(host), *self.nodes(host, BROKER_ROLE)}
+                known |= self.may_be(host)
         return tuple(sorted(set(self.registered) - known))
 
     def _by_all(self, host: Host) -> set[int]:

@@ -39,8 +39,13 @@ def weigh(situation: Situation, names: Iterable[str]) -> Weighed:
     asked = {host.name: host for host in situation.view.cluster.hosts if host.name in set(names)}
     counts = {name for name in asked if name in situation.names}
     counts |= _of_quorums(situation, list(asked.values()))
+    brokers: dict[str, set[int]] = {}
+    for name, host in asked.items():
+        try:
+            brokers[name] = set(situation.ids_of(host))
+        except CannotTell:
+            brokers[name] = set(situation.identities.may_be(host))
     try:
-        brokers = {name: set(situation.ids_of(host)) for name, host in asked.items()}
         needed = of_brokers(situation, set().union(*brokers.values()) if brokers else set())
         near = neighbours(situation)
     except NotAsked:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -70,6 +71,10 @@ class Trouble(NamedTuple):
     said: str
     item: str = ""
 
+    def finding(self) -> Finding:
+        """Other figures are the same finding, other words are another."""
+        return Finding(self.host, self.item, self.said, OF_VERDICT[self.status], re.sub(r"\d+", "#", self.said))
+
 
 def judged(
     situation: Situation, troubles: Sequence[Trouble], healthy: str, more: Sequence[Verdict] = (), **evidence: Any
@@ -93,7 +98,7 @@ def judged(
     untold = sorted({one.host for one in far if one.status == UNKNOWN})
     if untold:
         healthy += f"; unknown, and does not count, on {some(untold, NAMED)}"
-    items = [Finding(one.host, one.item, one.said, OF_VERDICT[one.status]) for one in near if one.status != WARNING]
+    items = [one.finding() for one in near if one.status != WARNING]
     items += [Finding("", "", one.reason, OF_VERDICT[one.status]) for one in more if one.status in (CRITICAL, UNKNOWN)]
     verdicts += more
     problems = {status: [one.said for one in near if one.status == status][:100] for status in OF_STATUS}

@@ -5,8 +5,8 @@ meta.properties in its log dirs; the inventory's broker_id, the registered addre
 
 Failed: never; who contradicts whom is told, and nobody is believed.
 
-Warned: a registered broker runs on no host of the inventory, and is fenced or shares no partition with the hosts that
-leave.
+Warned: they contradict each other about a host that, by none of them, shares a partition with the hosts that leave; a
+registered broker runs on no host of the inventory, and is fenced or shares no partition with them.
 
 Cannot tell: two witnesses contradict each other; a broker that shares partitions with the hosts that leave runs on no
 host of the inventory, so that its hardware was not looked at.
@@ -15,14 +15,18 @@ host of the inventory, so that its hardware was not looked at.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent.status import Verdict, count_of, unknown, warning
 from smoketests.cluster.view import CannotTell, NotAsked, some
+from smoketests.gate import locality, wording
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.identities import CHECK
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.situation import Situation
+
+if TYPE_CHECKING:
+    from inventory.model import Host
 
 LIMITS: Mapping[str, Any] = {"named": 3}
 PURPOSES = ALL
@@ -35,17 +39,29 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     if not situation.has_brokers:
         raise NotAsked("the cluster has no brokers")
     found: dict[str, list[int]] = {}
-    contradictions = []
+    near = _registries(situation)
+    far: list[str] = []
     for host in situation.view.hosts:
         try:
             found[host.name] = list(situation.ids_of(host))
         except CannotTell as problem:
-            contradictions.append(str(problem))
-    contradictions += _registries(situation)
-    verdicts = [unknown(some(contradictions, limits["named"]))] if contradictions else []
+            (far if _is_apart(situation, host) else near).append(str(problem))
+    verdicts = [unknown(some(near, limits["named"]))] if near else []
+    if far:
+        verdicts.append(warning(f"{some(far, limits['named'])}; {wording.elsewhere(situation)}"))
     verdicts += _strangers(situation, limits)
     ids = {name: numbers for name, numbers in found.items() if numbers}
     return ruled(verdicts, f"{count_of(len(ids), 'host')} with a broker, by every witness", brokers=ids)
+
+
+def _is_apart(situation: Situation, host: Host) -> bool:
+    """Whether no broker that this host may run, by any witness, shares a partition with the hosts that leave."""
+    may_be = situation.identities.may_be(host)
+    try:
+        ours = situation.leaving_ids
+        return bool(may_be) and not may_be & (ours | locality.neighbours(situation))
+    except (CannotTell, NotAsked):
+        return False
 
 
 def _registries(situation: Situation) -> list[str]:

@@ -50,9 +50,16 @@ def test_another_disk_another_check_or_another_status_of_the_same_host_is_anothe
 
 
 def test_the_same_finding_with_other_figures_is_the_same() -> None:
-    worse = {**KNOWN["found"][A03][0], "reason": "80 pending sectors, at most 8"}
+    whys = ("9 pending sectors, at most 8", "80 pending sectors, at most 8", "it does not answer")
+    rows = [{**KNOWN["found"][A03][0], "reason": why} for why in whys]
+    given_: list[dict[str, Any]] = [{"found": {A03: [row]}} for row in rows]
+    one, worse, dead = given_
+    accept = taken("disks", **one)
 
-    assert decided(situation(found={A03: [worse]}, accept=taken("disks", **KNOWN))).answer == GO
+    assert decided(situation(**worse, accept=accept)).answer == GO
+    assert decided(situation(**dead, accept=accept)).answer == NO_GO, (
+        "another fault of the same disk is another finding"
+    )
 
 
 def test_a_topic_is_accepted_and_a_new_topic_is_not() -> None:

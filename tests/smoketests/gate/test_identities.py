@@ -227,3 +227,24 @@ def test_a_broker_of_no_host_that_is_fenced_is_only_warned_of() -> None:
 
     assert result.status == WARNED and "is fenced" in result.reason, result
     assert rule(situation(kafka_says=says), "identities").status == CANNOT_TELL
+
+
+def test_a_broker_whose_files_cannot_be_read_runs_there_all_the_same() -> None:
+    row = {**said("server_ids", "broker", "unknown"), "facts": {}}
+    hosts = [broker(1, roles=("zookeeper",), broker_id=None), broker(2), broker(3)]
+    seen = situation(hosts=hosts, kraft=True, kafka_says=elsewhere(*SINGLE), found={A01: [row]})
+    named = situation(hosts=[broker(1)], kraft=True, kafka_says=elsewhere(*SINGLE), found={A01: [row]})
+
+    assert "one runs there, and neither its files, its address nor the inventory" in rule(seen, "single_copies").reason
+    assert rule(named, "single_copies").status == FAILED, "the inventory names it, and nobody contradicts"
+
+
+def test_a_contradiction_on_a_host_that_shares_nothing_is_warned_of() -> None:
+    hosts = [broker(4, broker_id=9)]
+    says = kafka(partition(replicas=(1, 2), min_isr=1), partition("x", 0, (3, 4), min_isr=1), brokers=(1, 2, 3, 4))
+    found = {"kafka-a04": [runs("broker", ids=(4,))]}
+    away = situation(hosts=hosts, kafka_says=says, zookeeper_says=ensemble(brokers=(1, 2, 3, 4)), found=found)
+    near = situation(A03, hosts=hosts, kafka_says=says, zookeeper_says=ensemble(brokers=(1, 2, 3, 4)), found=found)
+
+    assert rule(away, "identities").status == WARNED and "does not count" in rule(away, "identities").reason
+    assert rule(near, "identities").status == CANNOT_TELL
