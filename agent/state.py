@@ -113,6 +113,12 @@ class State:
         oldest = self._now - HISTORY_DAYS * DAY_S
         return [row for row in found if row and row.since <= row.until and oldest <= row.until <= self._now]
 
+    def _is_fresh(self, key: str) -> bool:
+        """Whether a run of the last 31 days saw this number; that of a disk which was replaced is forgotten then."""
+        rows = self._after["history"][key]
+        newest = _stretch(rows[-1]) if isinstance(rows, list) and rows else None
+        return newest is not None and self._now - newest.until < HISTORY_DAYS * DAY_S
+
     def growth(self, key: str, value: int, days: float) -> Optional[int]:
         """How far a slow number grew over the last `days`, from what earlier runs saw; None on the first sight."""
         return self.growths(key, value, days)[0]
@@ -200,6 +206,8 @@ class State:
                 check = key.partition("\t")[0]
                 if check in self._judged and key not in self._judged[check]:
                     del self._after["findings"][key]
+            for key in [key for key in self._after["history"] if not self._is_fresh(key)]:
+                del self._after["history"][key]
             return json.dumps(self._after, separators=(",", ":"))
 
 

@@ -41,8 +41,9 @@ NOT_TOLD = 255
 # Of an SSD its value falls with the blocks that are left to replace worn ones.
 RETIRED = 5
 
-# Attributes whose normalised value is the share of life that is left, most reliable first. Not Remaining_Lifetime_Perc
-# (169): its value is not a percentage on the drives that have it.
+# Attributes whose normalised value is the share of life that is left, most reliable first. Not 169, however it is
+# called: its value is not a percentage on many drives that have it.
+NO_LIFE = 169
 LIFE_LEFT = ("Percent_Lifetime", "SSD_Life_Left", "Life_Remaining", "Media_Wearout_Indicator", "Wear_Leveling_Count")
 
 # "232 Available_Reservd_Space PO--CK   002   002   010    NOW  0"
@@ -156,7 +157,8 @@ def _with_life(facts: Facts, rows: Sequence[Attribute]) -> Facts:
     if facts.rotation_rpm:
         return facts._replace(wear_percent=None)
     spare = _share(rows, SPARE_LEFT.search) or _share([row for row in rows if row.number == RETIRED], bool)
-    worn = next(filter(None, (_share(rows, re.compile(name).search) for name in LIFE_LEFT)), None)
+    others = [row for row in rows if row.number != NO_LIFE]
+    worn = next(filter(None, (_share(others, re.compile(name).search) for name in LIFE_LEFT)), None)
     wear = 100 - (worn.value or 0) if worn else None
     solid = facts.rotation_rpm == 0
     return facts._replace(

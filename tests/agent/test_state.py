@@ -86,6 +86,17 @@ def test_a_number_that_stands_still_for_a_month_costs_one_row_and_is_known_for_a
     assert (grown, state.known_days("pending")) == ([0, 0], 60)
 
 
+def test_the_history_of_a_disk_that_went_away_is_forgotten_after_a_month_and_a_damaged_one_at_once() -> None:
+    state = State("boot-1", NOW)
+    state.growth("gone", 7, 7)
+    damaged = json.loads(state.dump())
+    damaged["history"]["damaged"] = {"not": "rows"}
+
+    later = State("boot-1", NOW + 30 * DAY_S, json.dumps(damaged))
+    assert sorted(json.loads(later.dump())["history"]) == ["gone"]
+    assert json.loads(after(later, 31 * DAY_S).dump())["history"] == {}
+
+
 def test_growth_is_told_over_a_week_and_over_a_month_from_one_memory() -> None:
     state = State("boot-1", NOW)
     for day, value in enumerate([0] * 5 + [3] * 10 + [9] * 5):

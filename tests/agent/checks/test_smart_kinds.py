@@ -145,6 +145,7 @@ def test_a_hard_disk_has_no_rated_writes_whatever_it_prints() -> None:
         ("233 Media_Wearout_Indicator -O--CK   001   001   000    -    0", 99),
         ("169 Remaining_Lifetime_Perc PO--C-   000   000   000    -    6619229", None),
         ("169 Remaining_Lifetime_Perc PO--C-   007   007   000    -    6619229", None),
+        ("169 Percent_Lifetime_Remain PO--C-   007   007   000    -    6619229", None),
     ],
 )
 def test_a_value_that_the_drive_does_not_keep_is_no_wear(row: str, worn: Optional[int]) -> None:
