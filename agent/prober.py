@@ -22,6 +22,8 @@ from agent import regular_files
 MAX_BYTES = 8 << 20
 # A configuration file that a process names has some kB; one of megabytes is none.
 MAX_NAMED_BYTES = 256 << 10
+# A line of a log is cut here: what it tells stands at its beginning.
+LONGEST_LINE = 4096
 PID_BYTES = 4
 # How long after its deadline a touch that nobody waits for any more ends itself, if the kernel lets it.
 LINGER_S = 1.0
@@ -176,9 +178,13 @@ def _lines_with(data: bytes, needles: str) -> str:
         if line >= after:
             first = data.rfind(b"\n", 0, max(line - 1, 0)) + 1
             end = data.find(b"\n", line) + 1 or len(data)
-            found.append(data[max(first, after) : end])
+            found += [_cut(data[max(first, after) : line]), _cut(data[max(line, after) : end])]
             after = end
     return b"".join(found).decode("utf-8", "replace")
+
+
+def _cut(line: bytes) -> bytes:
+    return line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + b"\n"
 
 
 def _starts(data: bytes, needle: bytes) -> Iterator[int]:

@@ -41,7 +41,7 @@ TOOLS = frozenset((
     "dpkg-query", "rpm", "mdatp", "env", "date",
 ))  # fmt: skip
 FOUR_LETTER_WORDS = frozenset(("ruok", "srvr", "stat", "mntr", "conf", "isro", "cons"))
-CONFIGURATIONS = re.compile(r".*\.(?:properties|cfg|conf)(?:\.dynamic[.\w]*)?")
+CONFIGURATIONS = re.compile(r".*\.(?:properties|cfg|conf)(?:\.dynamic(?:\.\w{1,40})?)?")
 
 # Settings of Kafka and ZooKeeper that hold paths, addresses, names or numbers, never a secret.
 SETTINGS = frozenset((
@@ -85,7 +85,7 @@ NAMED = pattern(
 JAAS = pattern(r"(?i)(jaas[\w.-]{0,40}[\"']?\s{0,3}[=:]\s{0,3})([^\n]{1,4000})")
 HEADER = pattern(r"(?i)((?:authorization|x-auth\w{0,20})[\"']?\s{0,3}[=:]\s{0,3})([^\s\"'][^\n\"']{0,2000})")
 # keytool -storepass hunter2    --password hunter2
-ARGUMENT = pattern(r"(?i)(-[\w-]{0,20}(?:pass|password|passwd|secret|token|jaas)\s{1,3})([^\s=-]\S{0,500})")
+ARGUMENT = pattern(r"(?i)((?:(?<=[-ey])pass|password|passwd|(?<=-)secret|(?<=-)token)\s{1,3})([^\s=-]\S{0,500})")
 # jdbc:postgresql://kafka:hunter2@db:5432/x
 URL = pattern(r"(://)([^\s/@\"'<>]{1,300})(?=@)")
 # AWS keys, JSON Web Tokens, tokens of GitHub and Slack, crypt(3) and bcrypt hashes

@@ -11,7 +11,7 @@ LONGEST = 500
 OUT_OF_MEMORY = 52
 MORE_MEMORY = "give it more: spark.driver.memory in a settings file, or --settings large"
 DEATH_S = 10.0
-CLASS = re.compile(r"(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
+CLASS = re.compile(r"(?<![\w.])(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
 
 
 def is_sparks(error: Exception) -> bool:

@@ -46,7 +46,13 @@ def split(text: str) -> list[str]:
     >>> split("kafka-[1,3],zk*")
     ['kafka-[1,3]', 'zk*']
     """
-    parts = re.split(r",(?![^\[\]]*\])", text)
+    cuts, bracket = [len(text)], ""
+    for at in range(len(text) - 1, -1, -1):  # from behind, so that the bracket that follows a comma is known
+        if text[at] in "[]":
+            bracket = text[at]
+        elif text[at] == "," and bracket != "]":
+            cuts.append(at)
+    parts = [text[start + 1 : end] for start, end in zip([*cuts[1:], -1], cuts)][::-1]
     return [part.strip() for part in parts if part.strip()]
 
 

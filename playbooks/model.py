@@ -19,7 +19,7 @@ WAIT_S = 3600
 # one GO alone may be luck
 STEADY = 3
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-CONDITION = re.compile(r"(.*?)\s+(==|!=|not in|in)\s+(.*)", re.DOTALL)
+CONDITION = re.compile(r"(.*?)(?<!\s)\s+(==|!=|not in|in)\s+(.*)", re.DOTALL)
 
 
 class Finding(NamedTuple):

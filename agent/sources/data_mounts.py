@@ -14,7 +14,7 @@ ZOOKEEPER_FOLDERS = ("dataDir", "dataLogDir")
 
 # Uid:	997	997	997	997        real, effective, saved, of the file system
 # Groups:	997 1001
-IDS = pattern(r"(?m)^(Uid|Gid|Groups):\s*([\d \t]*)$")
+IDS = pattern(r"(?m)^(Uid|Gid|Groups):[ \t]*((?:\d[\d \t]*)?)$")
 # CapEff:	0000000000000000
 CAPABILITIES = pattern(r"(?m)^CapEff:\s*([\da-f]{1,16})$")
 # capabilities(7): CAP_DAC_OVERRIDE, which no permission bits hold back

@@ -107,11 +107,11 @@ def _good(answer: Answer, interface: str) -> Answer:
 
 
 # driver: ixgbe
-FIELD = pattern(r"^\s*([^:\n]+?):[ \t]*(.*?)\s*$", re.MULTILINE)
+FIELD = pattern(r"^[ \t]*([^:\s][^:\n]*):[ \t]*((?:\S.*)?)$", re.MULTILINE)
 
 
 def parse_driver(text: str) -> Driver:
-    fields = {name.lower(): value[:80] for name, value in FIELD.findall(text)}
+    fields = {name.lower(): value.strip()[:80] for name, value in FIELD.findall(text)}
     names = ("driver", "version", "firmware-version", "bus-info")
     return Driver(*("" if fields.get(name, "") == "N/A" else fields.get(name, "") for name in names))
 

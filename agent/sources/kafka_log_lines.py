@@ -29,11 +29,13 @@ NEEDLES = "|".join((
 
 # [2026-11-21 20:55:44,536] ERROR Error while appending records to safe-5 in dir /kafka/d2
 #   (org.apache.kafka.storage.internals.log.LogDirFailureChannel)
-DIR_ERROR = pattern(r"(?:ERROR|FATAL) (.{0,200}?(/[^\s,]+).{0,200}) \([\w.]{0,80}LogDirFailureChannel\)")
+DIR_ERROR = pattern(r"(?:ERROR|FATAL) (.{1,500}) \([\w.]{0,80}LogDirFailureChannel\)")
 # [2026-11-21 20:55:44,566] WARN Stopping serving logs in dir /kafka/d2 (kafka.log.LogManager)
-DIR_STOPPED = pattern(r"(Stopping serving logs in dir (/[^\s,]+))")
+DIR_STOPPED = pattern(r"(Stopping serving logs in dir /[^\s,]{1,300})")
 # org.apache.kafka.common.errors.KafkaStorageException: Error while appending records to safe-5 in dir /kafka/d2
-DIR_EXCEPTION = pattern(r"KafkaStorageException: (.{0,200}?(/[^\s,]+).{0,200})")
+DIR_EXCEPTION = pattern(r"KafkaStorageException: (.{1,500})")
+# dir /kafka/d2
+FOLDER = pattern(r"/[^\s,]{1,300}")
 # java.io.IOException: Input/output error    java.nio.file.FileSystemException: /kafka/d2/…: Read-only file system
 CAUSE = pattern(r"Input/output error|Read-only file system|No space left on device|Structure needs cleaning")
 # [2026-11-21 21:00:12,215] INFO [Broker id=3] The topic partition dirty-1 was marked as RECOVERING. Marking the topic
@@ -109,7 +111,8 @@ def _note_cause(row: str, found: List[Event]) -> None:
 
 
 def _log_dir(match: Match[str], _shrunk: Dict[str, str]) -> Told:
-    return LOG_DIR, match.group(2).rstrip(".:"), 1, match.group(1)[:120]
+    folder = FOLDER.search(match.group(1))
+    return (LOG_DIR, folder.group().rstrip(".:"), 1, match.group(1)[:120]) if folder else None
 
 
 def _unclean(match: Match[str], _shrunk: Dict[str, str]) -> Told:

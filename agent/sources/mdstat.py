@@ -13,7 +13,7 @@ from agent.sources.raid_arrays import Array, Member
 # md127 : inactive sdb[1](S) sda[0](S)
 ROW = pattern(r"(md\S*) : (\w+)((?: \([\w-]+\))*)(.*)")
 # sdc1[2](F)
-MEMBER = pattern(r"([\w!/.-]+)\[(\d{1,9})\]((?:\(\w\))*)")
+MEMBER = pattern(r"(?<![\w!/.-])([\w!/.-]+)\[(\d{1,9})\]((?:\(\w\))*)")
 #       7813772288 blocks super 1.2 512K chunks 2 near-copies [4/3] [UU_U]
 COUNTS = pattern(r"\[(\d{1,9})/(\d{1,9})\] \[([U_]+)\]")
 COPIES = pattern(r"(\d{1,3}) (near|far|offset)-copies")

@@ -19,7 +19,7 @@ DISK = pattern(r"PD: (\d{1,4}) Information")
 # Span: 0 - Number of PDs: 8
 SPAN = pattern(r"Span: (\d{1,3}) - Number of PDs: (\d{1,4})")
 # Firmware state: Online, Spun Up
-PAIR = pattern(r"([\w./ '()-]+?) *: ?(.*)")
+PAIR = pattern(r"([\w./ '()-]+): ?(.*)")
 # Exit Code: 0x00
 END = "Exit Code:"
 # Adapter 0 -- Virtual Drive Information:
@@ -57,7 +57,7 @@ def parse(text: str) -> List[Controller]:
         else:
             pair = PAIR.match(row.strip())
             if pair and parts:
-                parts[-1].facts.setdefault(pair.group(1), pair.group(2).strip())
+                parts[-1].facts.setdefault(pair.group(1).rstrip(), pair.group(2).strip())
             elif "Number of Virtual Disks" in row and adapters:
                 parts.append(_Part("count", "", "", {}))
     if not adapters or not (any(adapters.values()) or NO_ARRAY in text):

@@ -131,7 +131,7 @@ def _notes(sensor: Sensor) -> List[str]:
 
 def _name(sensor_name: str, number: int) -> str:
     """`PS1` of `PS1 Status`; Dell calls them all `Status`."""
-    name = re.sub(r"[ _-]*(?:stat(?:us|e)?|presen(?:ce|t)|prsnt)$", "", sensor_name, flags=re.I).strip(" _")
+    name = re.sub(r"(?<![ _-])[ _-]*(?:stat(?:us|e)?|presen(?:ce|t)|prsnt)$", "", sensor_name, flags=re.I).strip(" _")
     if re.search(r"\d", name):
         return name
     return f"{name or 'PS'}{number}" if number else name or "PS"

@@ -31,7 +31,7 @@ STATES = {
     "missing": raid.FAILED,
 }
 # BGA progress:    rebuilding is 15% done
-PROGRESS = pattern(r"rebuild\w* is (\d{1,3})% done")
+PROGRESS = pattern(r"rebuild\w{0,20} is (\d{1,3})% done")
 WORST_LAST = (raid.OPTIMAL, raid.UNKNOWN, raid.REBUILDING, raid.DEGRADED, raid.FAILED)
 
 

@@ -23,7 +23,7 @@ SENSOR_NUMBER = pattern(r"#0x([0-9a-f]{2})$", re.I)
 # Memory #0x02 | Uncorrectable ECC (UnCorrectable ECC |  DIMMD7) / … | CPU 0 DIMM 8 / CPU1_DIMM_A1 / P1-DIMMA2
 DIMM = pattern(r"((?:(?:CPU|P|BANK)[ _]?\d{1,2}[ _-]?)?DIMM[ _#-]?\w{1,8})", re.I)
 # Correctable ECC (CPU0_G1)
-IN_BRACKETS = pattern(r"\((?:[^()|]*\|)?\s*([\w .#-]{2,30}?)\s*\)")
+IN_BRACKETS = pattern(r"\((?:[^()|]{0,100}\|)?\s{0,9}([\w.#-][\w .#-]{0,28}[\w.#-])\s{0,9}\)")
 
 # The types that a record's third column begins with, as far as they matter here
 TYPES = ("Power Supply", "Power Unit", "Memory", "Fan", "Temperature", "Cooling Device", "Event Logging Disabled")

@@ -29,7 +29,7 @@ FIRST_VOLUME_CHANNEL = 2
 HASTE_S = 3.0
 
 # "3:0:8:0", the last part of where /sys/block/sda/device points
-ADDRESS = pattern(r"(\d+):(\d+):(\d+):\d+$")
+ADDRESS = pattern(r"(?<!\d)(\d{1,9}):(\d{1,9}):(\d{1,9}):\d{1,9}$")
 NVME_NAMESPACE = pattern(r"^(nvme\d+)n\d+$")
 NVME_PATH = pattern(r"^nvme\d+c\d+n\d+$")
 

@@ -23,7 +23,7 @@ ENCLOSURE = pattern(r"\s+(\S.*? at Port \w+, Box \w+), (.*)$")
 #          Mirror Group 1:
 MIRROR = pattern(r"\s+Mirror Group \d{1,3}:$")
 #          Fault Tolerance: 1+0
-PAIR = pattern(r"\s+([\w/()' .-]+?): *(.*)$")
+PAIR = pattern(r"\s+([\w/()'.-][\w/()' .-]*): *(.*)$")
 UNASSIGNED = pattern(r"\s+(?:Unassigned|unassigned|HBA Drives)$")
 
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 
 from agent.patterns import pattern
 
-SIZE = pattern(r"(\d[\d.]*) ([KMGTP]?B)\b")
+SIZE = pattern(r"(?<![\d.])(\d[\d.]*) ([KMGTP]?B)\b")
 # /c0/v0 :   VD LIST :   Cachevault_Info :
 SECTION = pattern(r"(\S.*?) :\s*$")
 PAIR = pattern(r"([^=|]+?) = ?(.*)")

@@ -28,9 +28,9 @@ RTCSYNC = pattern(r"(?m)^\s*rtcsync\b")
 # Server: (null) (ntp1.example.net)
 NO_SERVER = ("(null)", "n/a", "")
 # version="ntpd 4.2.8p15@1.3728-o", leap=00, stratum=3, refid=192.0.2.1, offset=-0.045,
-NTPQ_VARIABLE = pattern(r'(\w+)=("[^"]*"|[^,\s]*)')
+NTPQ_VARIABLE = pattern(r'(?<!\w)(\w+)=("[^"]*"|[^,\s]*)')
 #        Offset: -1.234ms    or: +1min 2.5s
-TIME_SPAN = pattern(r"(\d+(?:\.\d+)?)\s*(us|ms|s|min|h|d)\b")
+TIME_SPAN = pattern(r"(?<![\d.])(\d+(?:\.\d+)?)\s*(us|ms|s|min|h|d)\b")
 UNIT_MS = {"us": 0.001, "ms": 1.0, "s": 1e3, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
 
 

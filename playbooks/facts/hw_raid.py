@@ -16,7 +16,7 @@ TOOLS = ("storcli64", "storcli", "perccli64", "perccli", "ssacli", "MegaCli64", 
 # c0/v0 of MegaRAID's tools
 VOLUME = re.compile(r"c(\d+)/v(\d+)")
 # 252:1 is enclosure and slot
-SLOT = re.compile(r"(?:slot )?(\d+):(\d+)")
+SLOT = re.compile(r"(?<!\d)(\d{1,9}):(\d{1,9})")
 # ssacli's: slot 0 ld 2, and port, box and bay of a drive: disk 1I:1:3
 LOGICAL_DRIVE = re.compile(r"slot (\d+) ld (\d+)")
 BAY = re.compile(r"disk (\d*[A-Z]*):(\d+):(\d+)")

@@ -15,7 +15,7 @@ from playbooks.view import View
 
 # md0 : active raid10 sdd1[3] sdc1[2](F) sdb1[1] sda1[0]
 ARRAY = re.compile(r"(md[\w.-]*) : \w+(?: \([\w-]+\))? (?:(raid\d+|linear|multipath) )?(.*)")
-MEMBER = re.compile(r"([\w!-]+)\[(\d+)\]((?:\([A-Z]\))*)")
+MEMBER = re.compile(r"(?<![\w!-])([\w!-]+)\[(\d{1,9})\]((?:\([A-Z]\))*)")
 # MD_DEVICE_dev_sdc1_ROLE=2
 EXPORTED = re.compile(r"MD_DEVICE_(?:ev|dev)_(\w+)_(ROLE|DEV)=(.*)")
 

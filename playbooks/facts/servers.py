@@ -19,9 +19,9 @@ BROKER, ZOOKEEPER = "broker", "zookeeper"
 # units of packages and of most sites: kafka.service, confluent-kafka.service, kafka@1.service, zookeeper.service
 UNIT_NAMES = {
     BROKER: re.compile(
-        r"(?!.*(?:connect|rest|schema|exporter|mirror|ui|manager|zookeeper))[\w-]*kafka[\w@-]*\.service"
+        r"(?!.*(?:connect|rest|schema|exporter|mirror|ui|manager|zookeeper))[\w-]{0,200}kafka[\w@-]{0,200}\.service"
     ),
-    ZOOKEEPER: re.compile(r"(?!.*exporter)[\w-]*zookeeper[\w@-]*\.service"),
+    ZOOKEEPER: re.compile(r"(?!.*exporter)[\w-]{0,200}zookeeper[\w@-]{0,200}\.service"),
 }
 CONFIG_ENDINGS = {BROKER: (".properties",), ZOOKEEPER: (".cfg", ".properties", ".conf")}
 # broker.id in ZooKeeper's days, node.id with KRaft

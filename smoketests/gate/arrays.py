@@ -12,7 +12,7 @@ from smoketests.gate import replaced_disk
 from smoketests.gate.situation import RAID10, Situation
 
 # sdc1 (serial ZA1BC2); several of a mirror are joined with "and"
-SERIAL = re.compile(r"\(serial ([^)]+)\)")
+SERIAL = re.compile(r"\(serial ([^()]{1,100})\)")
 REDUNDANT = re.compile(r"raid(1|10|5|50|6|60)")
 NO_LEVEL = "unknown level"
 

@@ -19,7 +19,7 @@ PRIVATE_KEY, TRUSTED = 1, 2
 DIGEST = 20
 LARGEST = 4 << 20
 # -----BEGIN CERTIFICATE-----MIIC…-----END CERTIFICATE-----, in a properties file often without line breaks
-PEM = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,40})-----(.*?)-----END \1-----", re.DOTALL)
+PEM = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,40})-----((?:(?!-----).)*)-----END \1-----", re.DOTALL)
 BASE64_WIDTH = 64
 
 
