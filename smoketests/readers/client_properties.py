@@ -43,6 +43,7 @@ JAVAS = (
 )  # fmt: skip
 LOGIN_PREFIXES = ("security.", "sasl.", "ssl.")
 ALMOST = 0.9
+DAMAGED = "a certificate in it is damaged"
 # password="a\\\\b", as Java's Properties.load reads the line
 ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 CONTROL = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
@@ -139,7 +140,10 @@ def _kerberos(said: Mapping[str, str], options: Mapping[str, str]) -> dict[str, 
 
 def _tls(said: Mapping[str, str]) -> ssl.SSLContext:
     trusted, own = _trusted(said), _own(said)
-    context = ssl.create_default_context(cadata="".join(trusted) or None)
+    try:
+        context = ssl.create_default_context(cadata="".join(trusted) or None)
+    except (ssl.SSLError, ValueError, TypeError):
+        raise Refused(f"{INLINE_TRUST if said.get(INLINE_TRUST) else f'{TRUST}.location'}: {DAMAGED}") from None
     algorithm = said.get(HOSTNAME, "https").lower()
     if algorithm not in ("", "https"):
         raise Refused(f"{HOSTNAME} must be https, or empty where host names are not to be checked")
@@ -173,6 +177,8 @@ def _inline(said: Mapping[str, str], name: str, text: str) -> Store | None:
         return key_stores.pem(text, said.get(OF_THE_KEY, "")) if text else None
     except CannotOpen as error:
         raise Refused(f"{name}: {error}") from None
+    except ValueError:
+        raise Refused(f"{name} or {OF_THE_KEY} has characters that cannot be") from None
 
 
 def _store(said: Mapping[str, str], which: str) -> Store | None:
@@ -185,6 +191,8 @@ def _store(said: Mapping[str, str], which: str) -> Store | None:
         return key_stores.opened(data, said.get(f"{which}.password", ""), said.get(OF_THE_KEY, ""))
     except (OSError, CannotOpen) as error:
         raise Refused(f"{which}.location: {where}: {getattr(error, 'strerror', '') or error}") from None
+    except ValueError:
+        raise Refused(f"{which}.location or its password has characters that cannot be") from None
 
 
 def _present(context: ssl.SSLContext, own: Store) -> None:
@@ -202,6 +210,8 @@ def _present(context: ssl.SSLContext, own: Store) -> None:
         file.flush()
         try:
             context.load_cert_chain(file.name, password=password)
-        except ssl.SSLError as error:
+        except (ssl.SSLError, ValueError) as error:
+            if not isinstance(error, ssl.SSLError):
+                raise Refused(f"{OWN}: {DAMAGED}") from None
             why = (error.reason or str(error)).lower().replace("_", " ")
             raise Refused(f"{OWN}: key and certificate do not fit: {why}") from None

@@ -13,8 +13,9 @@ WHAT = "quorum"
 # every broker passes the question on; one that is cut off gives no answer
 MOST_ASKED = 5
 CATCH_UP_S = 1.0
-# A broker fetches the controllers' log every 500 ms; they take a voter for lost after as long.
-MOST_BEHIND_MS = 2000
+# A broker fetches the controllers' log every 500 ms: who is later is looked at again a second later, and is late then
+# if it has not fetched meanwhile.
+SUSPECT_MS, MOST_BEHIND_MS = 700, 1500
 
 
 def now(client: Any, questions: Questions, brokers: Sequence[int]) -> Quorum | None:
@@ -23,7 +24,7 @@ def now(client: Any, questions: Questions, brokers: Sequence[int]) -> Quorum | N
     It is read again where a broker is late: one that collected garbage catches up.
     """
     quorum = _now(client, questions, brokers)
-    if late(quorum, brokers):
+    if late(quorum, brokers, SUSPECT_MS):
         time.sleep(CATCH_UP_S)
         quorum = _now(client, questions, brokers)
     return quorum
@@ -36,7 +37,7 @@ def _now(client: Any, questions: Questions, brokers: Sequence[int]) -> Quorum | 
     return answer
 
 
-def late(quorum: Quorum | None, brokers: Iterable[int]) -> dict[int, str]:
+def late(quorum: Quorum | None, brokers: Iterable[int], most_ms: int = MOST_BEHIND_MS) -> dict[int, str]:
     """The brokers that lack what the controllers decided, each with how long; none where the version does not tell."""
     if quorum is None:
         return {}
@@ -48,8 +49,8 @@ def late(quorum: Quorum | None, brokers: Iterable[int]) -> dict[int, str]:
         behind = known.get(broker, -1)
         if behind is not None and behind < 0:
             found[broker] = "its metadata is old: it fetches nothing from the controllers"
-        elif behind is not None and behind >= MOST_BEHIND_MS:
-            found[broker] = f"its metadata is old: {behind / 1000:.0f} s behind the controllers"
+        elif behind is not None and behind >= most_ms:
+            found[broker] = f"its metadata is old: {behind / 1000:.1f} s behind the controllers"
     return found
 
 

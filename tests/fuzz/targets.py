@@ -60,7 +60,7 @@ from fleet import compact, mail
 from inventory import ranges
 from inventory.model import Host
 from smoketests import belief, host_keys
-from smoketests.readers import CannotRead, address, client_properties
+from smoketests.readers import CannotRead, address, client_properties, jaas, key_stores, zookeeper_partitions
 from smoketests.readers import zookeeper as zookeeper_reader
 from tests.fuzz import seeds
 
@@ -314,8 +314,11 @@ FAMILIES: dict[str, Family] = {
     "readers": Family(
         {"member": _zookeeper_member, "broker": lambda text: zookeeper_reader.parse_broker("1", text.encode()),
          "client": lambda text: client_properties.parse(text, "client.properties"),
-         "address": lambda text: address(text, 2181)},
-        ["tests/smoketests/readers/test_*.py", *_tests("zookeeper_words")], (CannotRead,),
+         "address": lambda text: address(text, 2181), "jaas": jaas.parse,
+         "store": lambda text: key_stores.opened(text.encode("latin-1", "replace"), ""),
+         "state": lambda text: zookeeper_partitions.parse(text.encode())},
+        ["tests/smoketests/readers/test_*.py", *_tests("zookeeper_words")],
+        (CannotRead, jaas.CannotParse, key_stores.CannotOpen),
     ),
     "keys": Family(
         {"known_hosts": _known_hosts, "certificate": _certificate}, ["tests/smoketests/test_ssh.py"],

@@ -17,6 +17,8 @@ from tests.real.key_stores import KEY_PASSWORD, PASSWORD, TYPES, Stores
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 LOGIN = "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+BLOCK = "-----BEGIN CERTIFICATE-----{}-----END CERTIFICATE-----"
+INLINE = "security.protocol=SSL\nssl.truststore.certificates="
 SECRETS = ("geheim", PASSWORD, KEY_PASSWORD)
 
 
@@ -79,6 +81,9 @@ def test_a_jaas_line_is_read_in_every_quoting_that_kafka_takes(options: str, pas
         ("sasl.mechanism=PLAIN\n", "sasl.mechanism needs security.protocol=SASL_SSL or SASL_PLAINTEXT"),
         ("security.protocol=SSL\nssl.truststore.location=/nowhere.jks\n", "/nowhere.jks: No such file or directory"),
         ("security.protocol=SSL\nssl.truststore.certificates=abc\n", "holds no PEM block"),
+        (f"{INLINE}{BLOCK.format('abc')}\n", "a certificate in it is damaged"),
+        (f"{INLINE}{BLOCK.format('käse')}\n", "a certificate in it is damaged"),
+        ("security.protocol=SSL\nssl.truststore.location=/a\\u0000b\n", "has characters that cannot be"),
         ("security.protocol=SSL\nssl.keystore.key=abc\n", "ssl.keystore.key and ssl.keystore.certificate.chain belong"),
         ("security.protocol=SSL\nssl.endpoint.identification.algorithm=LDAP\n", "must be https, or empty"),
         ("security.protocol=SSL\nssl.engine.factory.class=x\n", "ssl.engine.factory.class is not known here"),
@@ -206,7 +211,11 @@ def test_rubbish_for_a_jaas_line_is_refused_or_a_login(text: str) -> None:
     assert re.search(";", text) and all(isinstance(value, str) for value in login.options.values())
 
 
-@given(st.text(max_size=120), st.sampled_from(["", "security.protocol=SSL\n", LOGIN]))
+KEY = "security.protocol=SSL\nssl.keystore.certificate.chain=a\nssl.keystore.key=-----BEGIN PRIVATE KEY-----"
+BEFORE = ("", "security.protocol=SSL\n", LOGIN, INLINE, "security.protocol=SSL\nssl.truststore.location=", KEY)
+
+
+@given(st.text(max_size=120), st.sampled_from(BEFORE))
 def test_rubbish_for_a_clients_properties_is_refused_or_settings(text: str, before: str) -> None:
     try:
         client_properties.parse(before + text, "client.properties")

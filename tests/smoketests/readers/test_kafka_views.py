@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from smoketests.readers import kafka_quorum, kafka_topics, kafka_views
 from smoketests.readers.kafka_client import ClusterSaid, Setting, TopicSaid
 from smoketests.readers.kafka_facts import NEVER, Dispute, Doubt, Quorum, Voter
+from smoketests.readers.kafka_questions import Questions
 from smoketests.readers.kafka_topics import Defaults, Settings
 from smoketests.readers.kafka_views import View
 from smoketests.readers.zookeeper import Registered
@@ -71,7 +72,7 @@ def test_a_broker_that_is_behind_the_controllers_is_doubted_though_nobody_misses
     views = [view(number) for number in (1, 2, 3)]
 
     assert kafka_views.doubts(views, (), quorum, kraft=True) == [
-        Doubt(2, "its metadata is old: 3 s behind the controllers"),
+        Doubt(2, "its metadata is old: 3.1 s behind the controllers"),
         Doubt(3, "its metadata is old: it fetches nothing from the controllers"),
     ]
 
@@ -120,6 +121,36 @@ def test_what_is_taken_as_true_is_never_better_than_what_any_broker_says(tables:
     for number, *_rest, isr, _offline in topics["t"].rows:
         for said in itertools.chain.from_iterable(tables):
             assert said[0] != number or set(isr) <= set(said[3])
+
+
+class Controllers:
+    """A stand-in: broker 2 fetched so many ms ago each time it is asked of."""
+
+    def __init__(self, *behind_ms: int) -> None:
+        self.behind_ms = list(behind_ms)
+
+    def quorum(self, broker: int) -> dict[str, Any]:
+        from kafka.errors import KafkaConnectionError
+
+        if broker != 1:
+            raise KafkaConnectionError
+        said = [{"replica_id": one, "last_caught_up_timestamp": 100_000 - late}
+                for one, late in ((1, 300), (2, self.behind_ms.pop(0)))]  # fmt: skip
+        voters = [{"replica_id": 11, "last_caught_up_timestamp": 100_000}]
+        return {"topics": [{"partitions": [{"leader_id": 11, "current_voters": voters, "observers": said}]}]}
+
+
+@pytest.mark.parametrize(
+    ("behind_ms", "late"), [((300,), False), ((900, 400), False), ((900, 1900), True), ((9000, 10_000), True)]
+)
+def test_a_broker_that_seems_late_is_looked_at_again(
+    behind_ms: tuple[int, ...], late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that collects garbage catches up; one that was cut off a second ago does not."""
+    monkeypatch.setattr(kafka_quorum, "CATCH_UP_S", 0.0)
+    quorum = kafka_quorum.now(Controllers(*behind_ms), Questions(20), [1, 2])
+
+    assert bool(kafka_quorum.late(quorum, [1, 2])) is late
 
 
 class Brokers:
