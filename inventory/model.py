@@ -50,7 +50,8 @@ class Bmc:
 class Host:
     """One machine. `address` is where ssh finds it, `user` empty for the caller's own or ssh_config's.
 
-    sudo: `auto` (unless the user is root), `yes` or `no`. python: the interpreter to use there, empty to look for one.
+    sudo: `auto` (unless the user is root), `yes`, `no`, or `agent` (only the agent that is installed there).
+    python: the interpreter to use there, empty to look for one.
     peers: `host:port` of other machines that it must reach, see inventory.peers.
     limits: check -> limit -> number, below the key `items` also item -> limit -> number, most specific merged in.
     """

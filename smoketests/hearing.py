@@ -31,6 +31,9 @@ CHUNK = 1 << 18
 QUIET_S = 1.0
 # what the far end's own deadline is later than ours; it counts when we are gone
 FAR_LATER_S = 5
+# `sudo` of a host whose user may start the agent that is installed there, and nothing else (agent/launcher.py)
+INSTALLED = "agent"
+INSTALLED_PYTHON = "/opt/fleet-smoke/bin/python"
 
 # Constant: what varies comes behind it as arguments ($0 the boot program, $1 the wanted Python, then the agent's own).
 FIND_PYTHON = f"""
@@ -73,14 +76,19 @@ class Heard(NamedTuple):
 
 def far_command(host: Host, user: str, options: Options, bundle: Bundle, run_id: str) -> str:
     """One command for the far shell, every word of it quoted."""
+    if host.sudo == INSTALLED:
+        return shlex.join([*_sudo(options), host.python or INSTALLED_PYTHON, "-I", "-m", "agent.launcher"])
     seconds = str(int(options.run_s + options.grace_s) + FAR_LATER_S)
     words = ["timeout", "-k", "5", seconds, "sh", "-c", FIND_PYTHON, boot_source(), host.python]
     words += [bundle.sha256, str(len(bundle.packed)), *options.checks]
     words += ["--expected", "-", "--run-id", run_id, "--deadline", str(options.run_s)]
     if host.sudo == "yes" or (host.sudo == "auto" and user != "root"):
-        asking = ["-S", "-p", SUDO_PROMPT + "\n"] if options.sudo_password else ["-n"]
-        words = ["sudo", *asking, "--", *words]
+        words = [*_sudo(options), *words]
     return shlex.join(words)
+
+
+def _sudo(options: Options) -> list[str]:
+    return ["sudo", *(["-S", "-p", SUDO_PROMPT + "\n"] if options.sudo_password else ["-n"]), "--"]
 
 
 @functools.cache
@@ -99,6 +107,14 @@ def _told(host: Host) -> dict[str, Any]:
     return told
 
 
+def _request(host: Host, options: Options) -> bytes:
+    """The first line on its standard input: what the machine should be; for the installed agent the whole question."""
+    told = _told(host)
+    if host.sudo == INSTALLED:
+        told = {"expected": told, "checks": list(options.checks), "deadline_s": options.run_s}
+    return json.dumps(told, separators=(",", ":")).encode() + b"\n"
+
+
 class Hearing:
     """Reads one channel to its end: answers sudo and the boot program, and keeps the agent's lines."""
 
@@ -108,7 +124,7 @@ class Hearing:
         """speaks: is called when its first word comes."""
         self._speaks = speaks
         self._channel, self._options, self._bundle = channel, options, bundle
-        self._expected = json.dumps(_told(host), separators=(",", ":")).encode() + b"\n"
+        self._expected = _request(host, options)
         self._told = self._asked_password = False
         self._began = time.time()
         self._window: tuple[float, float] | None = None
