@@ -93,7 +93,8 @@ def _on_others(situation: Situation, moving: Sequence[LogDir], disks: list[Disk]
     for _one in range(min(count, MOST_PARTITIONS)):
         min(disks, key=lambda disk: disk.replicas).take(moved // min(count, MOST_PARTITIONS))
     full = [disk for disk in disks if disk.percent() > most]
-    tight = [disk for disk in disks if disk.total and 100 * min(largest, moved) > disk.total * 100 - disk.used * 100]
+    free = [(disk.total or 0) * (1 - percent / 100) for disk, percent in zip(disks, before)]
+    tight = [disk for disk, room in zip(disks, free) if disk.total and min(largest, moved) > room]
     verdicts = []
     if full:
         rows = [f"{_on(situation, disk)} would be {disk.percent():.0f} % full" for disk in full]
