@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import List, Tuple
+from typing import Dict, List, Tuple
 
-from agent.host import CannotTell, Host, Missing
+from agent.host import CannotTell, Host
 from agent.sources import block_devices, mount_table
 from agent.sources import raid_arrays as raid
 from agent.sources.mount_table import Mount
@@ -28,14 +28,19 @@ ERRORS_ARE = "read, write or checksum errors"
 
 
 def arrays(host: Host) -> List[Array]:
-    """One for each data mount on btrfs, by its path."""
+    """One for each file system that holds data mounts, by the path of the first of them."""
     mounts = [mount_table.mount_at(host, path) for path in host.expected.mount_paths]
-    return [_array(host, mount) for mount in mounts if mount and mount.fstype == "btrfs"]
+    found: Dict[str, Array] = {}
+    for mount in mounts:
+        if mount and mount.fstype == "btrfs":
+            device = os.path.basename(_target(host, mount.source))
+            base = _base(host, device)
+            if base not in found:
+                found[base] = _array(host, mount, device, base)
+    return list(found.values())
 
 
-def _array(host: Host, mount: Mount) -> Array:
-    device = os.path.basename(_target(host, mount.source))
-    base = _base(host, device)
+def _array(host: Host, mount: Mount, device: str, base: str) -> Array:
     profiles = host.list_dir(f"{base}/allocation/data")
     found = [profile for profile in PROFILES if profile in profiles]
     members = _members(host, base)
@@ -57,7 +62,7 @@ def _array(host: Host, mount: Mount) -> Array:
 def _target(host: Host, source: str) -> str:
     try:
         return host.link(source)
-    except (Missing, OSError):
+    except CannotTell:
         return source
 
 

@@ -338,6 +338,12 @@ def test_a_btrfs_below_a_data_mount_is_an_array(changes: Dict[str, str], status:
     assert finding.status == status and words in finding.verdict.reason
 
 
+def test_two_data_mounts_on_one_btrfs_are_one_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Expected, "mount_paths", property(lambda _: ("/kafka/d1", "/kafka/d1")))
+
+    assert list(btrfs()) == ["btrfs /kafka/d1"]
+
+
 @given(st.text(max_size=40) | st.just("read_errs " + "9" * 5000))
 def test_errors_of_a_btrfs_device_that_are_none_are_unknown(words: str) -> None:
     (finding,) = btrfs(devinfo__1__error_stats=words).values()
