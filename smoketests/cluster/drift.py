@@ -57,6 +57,11 @@ class Link(NamedTuple):
     firmware: str
 
 
+class Path(NamedTuple):
+    item: str
+    mtus: tuple[str, ...]
+
+
 class Header(NamedTuple):
     kernel: str
 
@@ -69,6 +74,7 @@ READS = {
     "smart": Disk,
     "disk_scheduler": Scheduler,
     "nic_link": Link,
+    "network_path": Path,
 }
 # property -> host -> what it has, ready to be shown
 Properties = dict[str, dict[str, str]]
@@ -135,7 +141,12 @@ def _properties(view: ClusterView, hosts: Sequence[Host], limits: Mapping[str, A
     for files in told(view, "open_files", OpenFiles, hosts):
         if files.facts.pid:
             has(f"open files limit of {files.item}", files.host, files.facts.open_files_limit)
-    for name, values in (*_memory(view, hosts, limits), *_disks(view, hosts), *_cards(view, hosts)):
+    for name, values in (
+        *_memory(view, hosts, limits),
+        *_disks(view, hosts),
+        *_cards(view, hosts),
+        *_mtus(view, hosts),
+    ):
         found[name] = values
     return found
 
@@ -173,6 +184,18 @@ def _disks(view: ClusterView, hosts: Sequence[Host]) -> Iterator[tuple[str, dict
     yield "schedulers", _joined(schedulers)
     for model, values in firmware.items():
         yield f"firmware of {model}", _joined(values)
+
+
+def _mtus(view: ClusterView, hosts: Sequence[Host]) -> Iterator[tuple[str, dict[str, str]]]:
+    """The sizes that a host's interfaces have: frames larger than a peer takes are lost on the way."""
+    yield (
+        "MTU",
+        {
+            path.host.name: ", ".join(sorted({row.rpartition(" ")[2] for row in path.facts.mtus}))
+            for path in told(view, "network_path", Path, hosts)
+            if path.facts.mtus
+        },
+    )
 
 
 def _cards(view: ClusterView, hosts: Sequence[Host]) -> Iterator[tuple[str, dict[str, str]]]:

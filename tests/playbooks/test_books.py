@@ -24,7 +24,8 @@ from tests.playbooks.books import book, commands, fill, names
 ROOT = pathlib.Path(__file__).parents[2]
 PROMISED = {
     "antivirus", "broker-down", "clock", "decommission-broker", "failed-motherboard", "firewall", "full-disk",
-    "hidden-readonly", "hung-disk", "lost-psu", "nic-resets", "out-of-memory", "overheating", "power-off-broker",
+    "hidden-readonly", "hung-disk", "kernel-stalls", "lost-psu", "network-path",
+    "nic-resets", "out-of-memory", "overheating", "power-off-broker",
     "reboot-broker", "replace-dimm", "replace-jbod-disk", "replace-raid10-disk", "rolling-restart", "tune-os",
     "zookeeper-connections",
 }  # fmt: skip

@@ -18,6 +18,7 @@ from agent.sources import (
     kernel_nic_lines,
     kernel_nic_vendor_lines,
     kernel_pcie_lines,
+    kernel_stall_lines,
     nic_sightings,
 )
 from agent.sources.kernel_forms import LineTable
@@ -33,6 +34,7 @@ TABLES = [
     kernel_nic_lines,
     kernel_nic_vendor_lines,
     kernel_pcie_lines,
+    kernel_stall_lines,
 ]
 LINES = [(module, text, form) for module in TABLES for text, form in documented(module)]
 
@@ -103,7 +105,7 @@ mce: CPU supports 22 MCE banks
 MCE: In-kernel MCE decoding enabled.
 mce: [Hardware Error]: TSC 0 ADDR 1f3a2c000 MISC 900040004001e8c
 mce: [Hardware Error]: PROCESSOR 0:306e4 TIME 1519356496 SOCKET 1 APIC 20 microcode 42e
-CPU4: Core temperature is above threshold, cpu clock is throttled (total events = 1)
+CPU4: Core temperature/speed normal
 HEST: Table parsing has been initialized.
 GHES: APEI firmware first mode is enabled by APEI bit and WHEA _OSC.
 ERST: Error Record Serialization Table (ERST) support is initialized.
@@ -131,7 +133,7 @@ audit: type=1400 audit(1700000000.1:2): apparmor="DENIED" comm="EXT4-fs error (d
 nf_conntrack: nf_conntrack: table full, dropping packet
 java invoked oom-killer: gfp_mask=0x100cca(GFP_HIGHUSER_MOVABLE), order=0, oom_score_adj=0
 blk_update_request: 14 callbacks suppressed
-INFO: rcu_sched self-detected stall on CPU
+clocksource: Switched to clocksource tsc
 """.strip().splitlines()
 
 

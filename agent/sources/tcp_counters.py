@@ -1,0 +1,87 @@
+"""The kernel's counters of TCP and of connection tracking, in the network namespace of the server where one runs."""
+
+from __future__ import annotations
+
+from typing import Dict, NamedTuple, Optional
+
+from agent.host import CannotTell, Host, Missing, NotApplicable, shared
+from agent.sources import kafka
+
+TRACKING = "/proc/sys/net/netfilter"
+
+
+class Tracking(NamedTuple):
+    """Tracked connections, the most there may be, and how many packets were dropped for want of room since boot."""
+
+    tracked: int
+    most: int
+    dropped: int
+
+
+@shared
+def counters(host: Host) -> Dict[str, int]:
+    """`Tcp.RetransSegs`, `TcpExt.ListenOverflows` and the others, since boot; NotApplicable where none are shown."""
+    base = _base(host)
+    found: Dict[str, int] = {}
+    for name in ("snmp", "netstat"):
+        try:
+            found.update(parse(host.read(f"{base}/{name}")))
+        except Missing:
+            continue
+    if not found:
+        raise NotApplicable("this kernel does not show its counters of TCP")
+    return found
+
+
+def _base(host: Host) -> str:
+    try:
+        services = kafka.services(host)
+    except CannotTell:
+        services = []
+    own = [f"/proc/{service.process.pid}/net" for service in services]
+    return next((base for base in own if host.exists(f"{base}/snmp")), "/proc/net")
+
+
+def parse(text: str) -> Dict[str, int]:
+    """Rows in pairs, names above numbers.
+
+    >>> parse("Tcp: OutSegs RetransSegs\\nTcp: 1000 7\\n")
+    {'Tcp.OutSegs': 1000, 'Tcp.RetransSegs': 7}
+    """
+    found = {}
+    rows = [row.split() for row in text.splitlines()]
+    for names, numbers in zip(rows, rows[1:]):
+        if names and numbers and names[0] == numbers[0] and len(names) == len(numbers):
+            for name, number in zip(names[1:], numbers[1:]):
+                if number.lstrip("-").isascii() and number.lstrip("-").isdigit() and not name[0].isdigit():
+                    found[f"{names[0].rstrip(':')}.{name}"] = int(number)
+    return found
+
+
+def tracking(host: Host) -> Optional[Tracking]:
+    """None where the kernel tracks no connections."""
+    try:
+        count, most = (host.read_int(f"{TRACKING}/nf_conntrack_{name}") for name in ("count", "max"))
+    except Missing:
+        return None
+    try:
+        dropped = _dropped(host.read("/proc/net/stat/nf_conntrack"))
+    except CannotTell:
+        dropped = 0
+    return Tracking(count, most, dropped)
+
+
+def _dropped(text: str) -> int:
+    """A row of names, then one of hexadecimal numbers for each processor.
+
+    entries  clashres found new invalid ignore delete chainlength insert insert_failed drop early_drop icmp_error …
+    00000a1b  00000000 0000001c 00000000 0000012a 00000000 00000000 00000000 00000000 00000003 00000003 00000000 …
+    """
+    names, *rows = [row.split() for row in text.splitlines() if row.strip()] or [[]]
+    if "drop" not in names:
+        return 0
+    at = names.index("drop")
+    try:
+        return sum(int(row[at], 16) for row in rows if len(row) > at)
+    except ValueError:
+        return 0
