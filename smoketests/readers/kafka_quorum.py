@@ -48,9 +48,9 @@ def late(quorum: Quorum | None, brokers: Iterable[int], most_ms: int = MOST_BEHI
     for broker in brokers:
         behind = known.get(broker, -1)
         if behind is not None and behind < 0:
-            found[broker] = "its metadata is old: it fetches nothing from the controllers"
+            found[broker] = "its metadata is stale: it fetches nothing from the controllers"
         elif behind is not None and behind >= most_ms:
-            found[broker] = f"its metadata is old: {behind / 1000:.1f} s behind the controllers"
+            found[broker] = f"its metadata is stale: {behind / 1000:.1f} s behind the controllers"
     return found
 
 

@@ -1,7 +1,7 @@
-"""What each broker believes, side by side: one that is cut off from the controllers still answers, with old metadata.
+"""What each broker reports, side by side: one that is cut off from the controllers still answers, with stale metadata.
 
-Every living broker is asked. A view does not count where the controllers say that it is old, or most of the others say
-that its broker is gone. Of what the rest say the worst counts: only what all of them name is in sync.
+Every live broker is asked. A view does not count where the controllers say that it lags, or most of the others list its
+broker as fenced or gone. Of what the rest report the worst counts: in sync is what all of them report in sync.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _living_differ(views: Sequence[View]) -> bool:
 
 
 def believed(views: Sequence[View]) -> list[View]:
-    """Without those whose broker most of the others do not have among the living.
+    """Without those whose broker most of the others list as fenced or gone.
 
     A broker that just started knows of no broker and no topic yet, not even of itself: it has no say.
     """
@@ -124,7 +124,7 @@ def doubts(views: Sequence[View], unheard: Iterable[int], quorum: Quorum | None,
             found[view.broker] = "it has no metadata yet, as a broker that just started"
         elif against:
             who = some([str(broker) for broker in against])
-            found[view.broker] = f"it answers with old metadata: broker {who} has it among the dead"
+            found[view.broker] = f"its metadata is stale: broker {who} lists it as fenced or gone"
     if not kraft:
         rest = [view for view in views if view.broker not in found]
         found.update(_other_controller(rest))
@@ -138,14 +138,14 @@ def _other_controller(views: Sequence[View]) -> dict[int, str]:
         return {}
     usual = names.most_common(1)[0][0]
     return {
-        view.broker: f"it takes broker {view.cluster.controller} for the controller, others broker {usual}"
+        view.broker: f"it names broker {view.cluster.controller} as the controller, others name broker {usual}"
         for view in views
         if view.cluster.controller != usual
     }
 
 
 def members(views: Sequence[View]) -> tuple[Registered, ...]:
-    """Every broker of which one of them tells; fenced where one of them has it among the dead."""
+    """Every broker of which one of them tells; fenced where one of them does not list it as alive."""
     rows: dict[int, Registered] = {}
     for view in views:
         for row in view.cluster.brokers.values():

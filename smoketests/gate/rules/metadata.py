@@ -1,12 +1,12 @@
-"""Do the brokers that live tell the same of the partitions of these hosts?
+"""Do all live brokers report the same state for the partitions of these hosts?
 
-A broker that is cut off from the controllers still answers clients, with the metadata of the time before. Every living
-broker is asked; of what they say the worst counts, and where the rest do not agree, nobody knows.
+A broker that is cut off from the controllers still answers clients, with stale metadata. Every live broker is asked,
+and of what they report the worst counts.
 
-Warned: a broker that shares no partition with these hosts does not answer or tells old metadata.
+Warned: a broker that shares no partition with these hosts does not answer, or its metadata is stale.
 
-Cannot tell: such a broker has replicas of partitions that these hosts have too; brokers say different things of one of
-those again and again. Afterwards also: it is one of these hosts.
+Cannot tell: such a broker shares a partition with these hosts, or the brokers keep reporting different states of one.
+Afterwards also: it runs on one of these hosts.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     ours = [one for one in facts.disputes if f"{one.topic}-{one.number}" in names]
     verdicts += [unknown(f"{one.topic[:80]}-{one.number}: {one.words}") for one in ours[: limits["named"]]]
     if len(ours) > limits["named"]:
-        verdicts.append(unknown(f"and {len(ours) - limits['named']} partitions more on which brokers do not agree"))
+        verdicts.append(unknown(f"brokers disagree on {len(ours) - limits['named']} more partitions"))
     asked = len([row for row in facts.brokers if not row.fenced])
     evidence = {"doubts": [list(one) for one in facts.doubts[:100]], "disputes": [list(one) for one in ours[:100]]}
-    return ruled(verdicts, f"{count_of(asked, 'broker')} asked, all tell the same", **evidence)
+    return ruled(verdicts, f"{count_of(asked, 'broker')} asked, all report the same", **evidence)
 
 
 def _doubted(situation: Situation, doubt: Doubt, beside: set[int]) -> Verdict:

@@ -44,7 +44,7 @@ def test_brokers_that_agree_are_taken_at_their_word() -> None:
 
 
 @pytest.mark.parametrize("fenced", [(), (2,)])
-def test_a_broker_that_the_others_have_among_the_dead_is_not_believed(fenced: tuple[int, ...]) -> None:
+def test_a_broker_that_the_others_list_as_fenced_or_gone_is_not_believed(fenced: tuple[int, ...]) -> None:
     """W2: broker 2 is cut off from the controllers and tells the metadata of before; Kafka 4 names the fenced, too."""
     old = view(2, row(leader=2, isr=(1, 2)), alive=(1, 2))
     new = view(1, row(leader=1, isr=(1,)), alive=(1,), fenced=fenced)
@@ -53,7 +53,7 @@ def test_a_broker_that_the_others_have_among_the_dead_is_not_believed(fenced: tu
 
     assert counted == [new] and topics["orders"].rows == (row(leader=1, isr=(1,)),)
     assert kafka_views.doubts([old, new], (), None, kraft=True) == [
-        Doubt(2, "it answers with old metadata: broker 1 has it among the dead")
+        Doubt(2, "its metadata is stale: broker 1 lists it as fenced or gone")
     ]
     assert [one.id for one in kafka_views.members(counted) if not one.fenced] == [1]
 
@@ -72,8 +72,8 @@ def test_a_broker_that_is_behind_the_controllers_is_doubted_though_nobody_misses
     views = [view(number) for number in (1, 2, 3)]
 
     assert kafka_views.doubts(views, (), quorum, kraft=True) == [
-        Doubt(2, "its metadata is old: 3.1 s behind the controllers"),
-        Doubt(3, "its metadata is old: it fetches nothing from the controllers"),
+        Doubt(2, "its metadata is stale: 3.1 s behind the controllers"),
+        Doubt(3, "its metadata is stale: it fetches nothing from the controllers"),
     ]
 
 
@@ -98,7 +98,7 @@ def test_in_zookeeper_mode_a_broker_that_names_another_controller_is_doubted() -
     views = [view(1, controller=3), view(2, controller=1), view(3, controller=3)]
 
     assert kafka_views.doubts(views, (), None, kraft=False) == [
-        Doubt(2, "it takes broker 1 for the controller, others broker 3")
+        Doubt(2, "it names broker 1 as the controller, others name broker 3")
     ]
     assert kafka_views.doubts(views, (), None, kraft=True) == [], "in KRaft mode each names any broker"
 
