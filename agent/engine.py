@@ -104,14 +104,17 @@ class _Run:
                 yield from self._late()
             else:
                 yield from self._outcome(*ended)
-        self._host.state.remember("took_ms", {**(self._host.state.remembered("took_ms") or {}), **self._took_ms})
+        self._host.state.remember("took_ms", {**self._took_before(), **self._took_ms})
 
     def _slowest_first(self, wanted: Sequence[str]) -> List[str]:
         """In the order of what each took last time, so that the slow ones are under way while the others load."""
+        took = self._took_before()
+        return sorted(wanted, key=lambda name: took.get(name, 0), reverse=True)
+
+    def _took_before(self) -> Dict[str, int]:
         took = self._host.state.remembered("took_ms")
-        return (
-            sorted(wanted, key=lambda name: took.get(name, 0), reverse=True) if isinstance(took, dict) else list(wanted)
-        )
+        rows = took.items() if isinstance(took, dict) else ()
+        return {name: number for name, number in rows if type(number) is int}
 
     def _start(self) -> None:
         while self._waiting and len(self._under_way) < PARALLEL:
@@ -202,11 +205,13 @@ class _Run:
         if isinstance(outcome, CannotTell):
             return unknown(str(outcome)), {}
         if isinstance(outcome, Exception):
+            self._host.state.distrust()
             return unknown(f"the check failed: {_words(outcome)}"), {}
         try:
             item = task.item or NO_ITEM
             return task.check.judge(outcome, limits_for(task.check, task.name, item, self._host)), outcome._asdict()
         except Exception as error:  # odd facts or an odd limit: this item cannot be told, the others can
+            self._host.state.distrust()
             return unknown(f"the check failed: {_words(error)}"), {}
 
     def _finding(self, name: str, item: str, verdict: Verdict, facts: Mapping[str, Any], took_s: float) -> Finding:

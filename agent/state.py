@@ -6,6 +6,8 @@ import json
 import threading
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
+from agent import state_rows
+
 SCHEMA = 1
 INCIDENT_DAYS = 7
 INCIDENTS_PER_ITEM = 200
@@ -13,6 +15,10 @@ HISTORY_DAYS = 31
 HISTORY_STEP_S = 12 * 3600
 HISTORY_ROWS = 64
 DAY_S = 86400
+# The note of when this memory was last mended.
+HEALED = "state.healed_at"
+# Notes whose shape their readers check.
+CHECKED = ("kafka.roster", "kafka.newcomers", "guess.mounts", "data_mounts")
 
 
 class Incident(NamedTuple):
@@ -53,7 +59,8 @@ class State:
         self._now = now
         self._judged: Dict[str, List[str]] = {}
         self.given = text
-        self._before = _checked(json.loads(text)) if text else _empty()
+        self._before = _checked(state_rows.parsed(text)) if text else _empty()
+        self._distrusted = False
         self._after = json.loads(json.dumps(self._before))
         self._after.update(boot_id=boot_id, at=now)
         if not self.same_boot:
@@ -199,9 +206,26 @@ class State:
                 self._after["stuck"].pop(key, None)
         return float(since)
 
+    def distrust(self) -> None:
+        """A check failed in a way that nobody foresaw. What it was told by this memory may be why."""
+        self._distrusted = True
+
+    def _heal(self) -> None:
+        """Forget notes and positions, once a day at most: no content of the file may make a check fail for ever, and no
+        failing check may cost the memory in every run. What this machine is stays known.
+        """
+        before = self._before["notes"].get(HEALED)
+        if not self._distrusted or (state_rows.is_time(before) and 0 <= self._now - before < DAY_S):
+            return
+        notes = self._after["notes"]
+        self._after["notes"] = {key: notes[key] for key in notes if key.startswith(CHECKED)}
+        self._after["notes"][HEALED] = self._now
+        self._after["cursors"] = {}
+
     def dump(self) -> str:
         """The text to give to the next run. Items that a check no longer finds are forgotten."""
         with self._lock:
+            self._heal()
             for key in list(self._after["findings"]):
                 check = key.partition("\t")[0]
                 if check in self._judged and key not in self._judged[check]:
@@ -245,4 +269,4 @@ def _checked(given: Any) -> Mapping[str, Any]:
         kind = (int, float) if isinstance(default, float) else type(default)
         if not isinstance(given.get(name), kind):
             raise ValueError(f"state has no valid {name!r}")
-    return given
+    return state_rows.sound(given)

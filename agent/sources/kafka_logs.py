@@ -92,14 +92,20 @@ class Reading(NamedTuple):
 def known(host: Host, item: str) -> Logs:
     """Where a server writes now and where it wrote in earlier runs; of one that never ran, the usual places."""
     row = next((row for row in kafka.roster(host) if row.item == item), None)
-    remembered = host.state.remembered(f"kafka_logs/{item}")
-    before = Logs(*remembered) if remembered else usual(row.role if row else item)
+    before = _remembered(host, item) or usual(row.role if row else item)
     if row is None or row.service is None:
         return before
     now = logs(host, row.service)
     both = Logs(list(dict.fromkeys([*now.files, *before.files]))[:FILES_KEPT], now.journal or before.journal)
     host.state.remember(f"kafka_logs/{item}", both)
     return both
+
+
+def _remembered(host: Host, item: str) -> Optional[Logs]:
+    noted = host.state.remembered(f"kafka_logs/{item}")
+    if not isinstance(noted, list) or len(noted) != 2 or not isinstance(noted[0], list):
+        return None
+    return Logs(*noted) if all(isinstance(text, str) for text in [*noted[0], noted[1]]) else None
 
 
 def read_new(host: Host, subject: str, item: str, needles: str, names: Sequence[str] = ()) -> Reading:

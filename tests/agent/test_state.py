@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent import report
 from agent.state import DAY_S, INCIDENTS_PER_ITEM, Incident, State
+from agent.status import Finding
+from tests.machine import run_checks, story
 
 NOW = 1_795_000_000.0
 
@@ -188,3 +192,73 @@ def test_any_json_is_a_state_or_a_value_error(anything: object) -> None:
     except ValueError:
         return
     raise AssertionError("no such JSON is a state")
+
+
+RUBBISH: list[object] = [7, -1, 1e300, True, None, "x", "", [], [1], ["a", 2], {}, {"a": 1}, {"a": [1]}, [[1, 2], "x"]]
+
+
+@pytest.mark.parametrize("rubbish", RUBBISH, ids=repr)
+def test_a_memory_with_any_leaves_hurts_one_run_at_most(rubbish: object) -> None:
+    """Every note, position, counter, incident and time that a real run left is replaced, on a recorded machine."""
+    told = remembered_by("healthy_jbod_broker")
+    for section in ("notes", "cursors", "counters", "findings", "stuck", "incidents", "history"):
+        told[section] = dict.fromkeys(told[section], rubbish) | {"mounts\t-": rubbish, "guess.mounts": rubbish}
+    told["at"] = rubbish if isinstance(rubbish, (int, float)) and not isinstance(rubbish, bool) else told["at"]
+
+    state = run_with("healthy_jbod_broker", json.dumps(told))[1]
+    findings, _after = run_with("healthy_jbod_broker", state)
+
+    failed = [row.verdict.reason for row in findings if "the check failed" in row.verdict.reason]
+    assert [reason for reason in failed if "RecordingGap" not in reason] == [], "without memory it asks other questions"
+
+
+@given(st.recursive(st.none() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner, max_size=3)))
+def test_any_row_of_any_section_is_taken_or_left_out(rubbish: object) -> None:
+    told = json.loads(State("boot-1", NOW).dump())
+    for section in ("notes", "cursors", "counters", "findings", "stuck", "incidents", "history"):
+        told[section] = {"x": rubbish, "smart\tsda": rubbish}
+    state = State("boot-1", NOW + 1, json.dumps(told))
+    report.timestamp(state.first_seen("smart", "sda", in_trouble=True))
+    report.timestamp(state.previous_at or 0)
+    state.delta("x", 1)
+    state.growth("x", 1, 7)
+    state.set_stuck("smart", "sda", True)
+    state.add_incidents("x", "y", [Incident("z", NOW)])
+    assert State("boot-1", NOW + 2, state.dump()).previous_at == NOW + 1
+
+
+def test_a_memory_nested_without_end_is_damaged_not_a_crash() -> None:
+    for depth in (50, 900, 100_000):
+        deep = "[" * depth + "]" * depth
+        whole = State("boot-1", NOW).dump().replace('"notes":{}', f'"notes":{{"x":{deep}}}')
+        try:
+            State("boot-1", NOW, whole).dump()
+        except ValueError as error:
+            assert "deep" in str(error)
+
+
+def test_a_check_that_always_fails_does_not_cost_the_memory_in_every_run() -> None:
+    first = State("boot-1", NOW)
+    first.remember("a", 1)
+    first.remember("kafka.roster", [])
+    second = after(first, 60)
+    second.distrust()
+    third = after(second, 120)
+    third.distrust()
+    third.remember("b", 2)
+    fourth = after(third, 180)
+
+    assert (third.remembered("a"), third.remembered("kafka.roster"), fourth.remembered("b")) == (None, [], 2)
+
+
+def remembered_by(name: str) -> dict[str, Any]:
+    """What two runs on a recorded machine leave."""
+    told: dict[str, Any] = json.loads(run_with(name, run_with(name, "")[1])[1])
+    assert len(told["notes"]) > 3 and told["cursors"] and told["findings"]
+    return told
+
+
+def run_with(name: str, text: str) -> tuple[list[Finding], str]:
+    host = story(name)
+    host.state = State(host.boot_id(), host.now(), text)
+    return run_checks(host), host.state.dump()
