@@ -62,8 +62,11 @@ def look(host: Host, item: str) -> Facts:
     peers = _peers(host)
     interfaces = firewall_rules.outer_interfaces(host)
 
+    own = firewall_rules.own_addresses(host)
+
     def fates(family: str, peers: Tuple[Network, ...], hooks: Sequence[str]) -> Dict[int, Fate]:
-        connections = [Connection(port, family, peers, interfaces) for port in ports]
+        to = () if hooks == OUTGOING else own
+        connections = [Connection(port, family, peers, interfaces, to) for port in ports]
         return {one.port: packet_filter.fate_from_all(rules.chains, one, hooks) for one in connections}
 
     ipv4 = fates("ip", peers, INCOMING)
@@ -124,7 +127,10 @@ def _has_ipv6(host: Host) -> bool:
 
 
 def _those(fates: Mapping[int, Fate], state: str) -> Tuple[str, ...]:
-    return tuple(f"{port} ({', '.join(fate.why[:3])})" for port, fate in fates.items() if fate.state == state)
+    def where(fate: Fate) -> str:
+        return f" ({', '.join(fate.why[:3])})" if fate.why else ""
+
+    return tuple(f"{port}{where(fate)}" for port, fate in fates.items() if fate.state == state)
 
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:

@@ -7,7 +7,8 @@ from typing import List, NamedTuple, Sequence, Tuple
 
 from agent.host import CannotTell, Host, Missing, NoPermission, ToolMissing, shared
 from agent.patterns import pattern
-from agent.sources import iptables, nftables
+from agent.sources import iptables, nftables, zookeeper_servers
+from agent.sources.packet_conditions import Network, networks_of
 from agent.sources.packet_filter import Chain, can_drop
 
 HOOKS = ("ingress", "prerouting", "input", "output")
@@ -144,3 +145,13 @@ def outer_interfaces(host: Host) -> Tuple[str, ...]:
         return ()
     names: Sequence[str] = [row.split()[0] for row in rows if row.split()]
     return tuple(dict.fromkeys(name for name in names if not name.startswith(INNER_INTERFACES)))
+
+
+def own_addresses(host: Host) -> Tuple[Network, ...]:
+    """The IPv4 addresses of this machine that others can come to; none where they cannot be told."""
+    try:
+        found = zookeeper_servers.LOCAL_ADDRESS.findall(host.read("/proc/net/fib_trie"))
+    except CannotTell:
+        return ()
+    outer = dict.fromkeys(address for address in found if not address.startswith("127."))
+    return tuple(network for address in outer for network in networks_of(address))

@@ -8,12 +8,12 @@ from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 from agent.host import CannotTell
 from agent.patterns import pattern
-from agent.sources.packet_conditions import ANYONE, CANNOT_TELL, NO, SOME, YES, Condition
-from agent.sources.packet_filter import Chain, Rule
+from agent.sources.packet_conditions import ANYONE, CANNOT_TELL, NO, YES, Condition
+from agent.sources.packet_filter import ALL_MARKS, Chain, Rule
 
 HOOKS = {"PREROUTING": "prerouting", "INPUT": "input", "OUTPUT": "output"}
-# These decide over connections; `nat` only changes addresses.
-TABLES = ("raw", "mangle", "filter", "security")
+# These decide over connections; `nat` only changes addresses, and sets marks that the others ask for.
+TABLES = ("raw", "mangle", "filter", "security", "nat")
 VERDICTS = {"ACCEPT": "accept", "DROP": "drop", "REJECT": "reject", "RETURN": "return", "TARPIT": "drop"}
 # They go on to the next rule.
 PASSING = {
@@ -68,6 +68,7 @@ def parse_save(text: str, family: str) -> Saved:
 
 def _chain(family: str, table: str, name: str, policy: str, rules: Dict[str, List[Rule]]) -> Chain:
     hook = HOOKS.get(name, "") if policy != "-" else ""
+    hook = f"nat {hook}" if hook and table == "nat" else hook
     return Chain(family, table, name, tuple(rules.get(name, ())), hook, "drop" if policy == "DROP" else "accept")
 
 
@@ -81,6 +82,7 @@ def _rule(row: str, heads: Dict[str, str]) -> Tuple[str, Rule]:
     name = words[1] if len(words) > 1 else ""
     conditions: List[Condition] = []
     verdict = target = ""
+    marks = 0
     rest = words[2:]
     while rest:
         negated = rest[0] == "!"
@@ -89,6 +91,7 @@ def _rule(row: str, heads: Dict[str, str]) -> Tuple[str, Rule]:
             break
         if option[0] in ("-j", "-g", "--jump", "--goto"):
             verdict, target = _verdict(option[0], rest[0] if rest else "", heads)
+            marks = _marks_set(rest)
             break  # what follows are the target's own options
         taken, conditions_of = _OPTIONS.get(option[0], Option(0, _cannot_tell))
         if option[0] in _OPTIONS:
@@ -97,7 +100,28 @@ def _rule(row: str, heads: Dict[str, str]) -> Tuple[str, Rule]:
         else:
             conditions.append(Condition("fixed", (CANNOT_TELL,)))
             rest = _next_option(rest)
-    return name, Rule(tuple(conditions), verdict, target)
+    return name, Rule(tuple(conditions), verdict, target, marks)
+
+
+def _marks_set(words: Sequence[str]) -> int:
+    """MARK --set-xmark 0x8000/0x8000: the bits that it may set; to save or restore a mark adds none."""
+    if words[:1] not in (["MARK"], ["CONNMARK"]) or words[1:2] not in (["--set-xmark"], ["--set-mark"], ["--or-mark"]):
+        return 0
+    return next((value & mask for value, mask in _pairs(words[2:3])), ALL_MARKS)
+
+
+def _pairs(words: Sequence[str]) -> List[Tuple[int, int]]:
+    """0x8000/0x8000, 0x1: value and mask; nothing of what is not a number."""
+    value, slash, mask = (words[0] if words else "").partition("/")
+    try:
+        return [(int(value, 0), int(mask, 0) if slash else ALL_MARKS)]
+    except ValueError:
+        return []
+
+
+def _mark(words: Sequence[str]) -> Condition:
+    pairs = _pairs(words)
+    return Condition("mark", tuple(pairs)) if pairs else _cannot_tell(words)
 
 
 def _next_option(words: Sequence[str]) -> List[str]:
@@ -172,8 +196,9 @@ _OPTIONS: Dict[str, Option] = {
     "-p": Option(1, _values("protocol")),
     "-s": Option(1, _values("source")),
     "--src-range": Option(1, _values("source")),
-    "-d": Option(1, _fixed(SOME)),
-    "--dst-range": Option(1, _fixed(SOME)),
+    "-d": Option(1, _values("destination")),
+    "--dst-range": Option(1, _values("destination")),
+    "--mark": Option(1, _mark),
     "-i": Option(1, _interface),
     "-o": Option(1, _interface),
     "-f": Option(0, _fixed(NO)),

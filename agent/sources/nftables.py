@@ -7,23 +7,14 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from agent.host import CannotTell
 from agent.sources import iptables
-from agent.sources.packet_conditions import ANYONE, CANNOT_TELL, NO, SOME, YES, Condition
-from agent.sources.packet_filter import Chain, Rule
+from agent.sources.packet_conditions import ANYONE, CANNOT_TELL, NO, YES, Condition
+from agent.sources.packet_filter import ALL_MARKS, Chain, Rule
 
 VERDICTS = ("accept", "drop", "reject", "return", "jump", "goto")
 # Statements that go on to the next one of their rule.
-PASSING = (
-    "counter",
-    "log",
-    "mangle",
-    "notrack",
-    "ct helper",
-    "ct timeout",
-    "ct expectation",
-    "flow",
-    "secmark",
-    "last",
-)
+PASSING = ("counter", "log", "mangle", "notrack", "ct helper", "ct timeout", "ct expectation", "flow", "secmark",
+           "last")  # fmt: skip
+MARK = {"meta": {"key": "mark"}}
 UNKNOWN = Condition("fixed", (CANNOT_TELL,))
 FAMILIES = {"ipv4": "ip", "ipv6": "ip6", "2": "ip", "10": "ip6"}
 MAX_DEPTH = 16
@@ -52,7 +43,7 @@ def _chains(objects: Sequence[Tuple[str, Dict[str, Any]]]) -> List[Chain]:
     for kind, body in objects:
         if kind == "rule":
             rules.setdefault(_key(body, "chain"), []).extend(_Reader(sets, body).rules(list(body.get("expr") or [])))
-    heads = [body for kind, body in objects if kind == "chain" and body.get("type", "filter") != "nat"]
+    heads = [body for kind, body in objects if kind == "chain"]
     return [_chain(body, tuple(rules.get(_key(body, "name"), ()))) for body in heads]
 
 
@@ -62,7 +53,8 @@ def _key(body: Mapping[str, Any], name: str) -> Tuple[str, str, str]:
 
 def _chain(body: Mapping[str, Any], rules: Tuple[Rule, ...]) -> Chain:
     family, table, name = _key(body, "name")
-    return Chain(family, table, name, rules, str(body.get("hook") or ""), str(body.get("policy") or "accept"))
+    hook = f"{'nat ' if body.get('type') == 'nat' else ''}{body['hook']}" if body.get("hook") else ""
+    return Chain(family, table, name, rules, hook, str(body.get("policy") or "accept"))
 
 
 class _Reader:
@@ -77,7 +69,10 @@ class _Reader:
         found: List[Rule] = []
         for statement in statements:
             kind, body = next(iter(statement.items()))
-            if kind == "vmap":
+            if kind == "mangle" and body.get("key") == MARK:
+                value = body.get("value")
+                found.append(Rule(tuple(conditions), "", "", value if isinstance(value, int) else ALL_MARKS))
+            elif kind == "vmap":
                 found += self._verdict_map(body, conditions)
             elif kind in VERDICTS:
                 target = str(body["target"]) if kind in ("jump", "goto") else ""
@@ -174,7 +169,9 @@ def _of_payload(payload: Mapping[str, Any], elements: Sequence[Any], negated: bo
             return [family, Condition("source", tuple(_network(element) for element in elements), negated)]
         if field in ("protocol", "nexthdr"):
             return [family, Condition("protocol", tuple(map(str, elements)), negated)]
-        return [family, Condition("fixed", (SOME if field == "daddr" else CANNOT_TELL,))]
+        if field == "daddr":
+            return [family, Condition("destination", tuple(_network(element) for element in elements), negated)]
+        return [family, Condition("fixed", (CANNOT_TELL,))]
     if protocol in ("ether", "vlan", "arp"):
         return [UNKNOWN]
     return [Condition("fixed", (NO,))]  # udp, icmp, sctp, …
@@ -188,6 +185,8 @@ def _of_meta(key: str, elements: Sequence[Any], negated: bool) -> List[Condition
         return [Condition("family", tuple(FAMILIES.get(value, value) for value in values), negated)]
     if key == "protocol":
         return [Condition("family", values, negated)]
+    if key == "mark" and len(elements) == 1 and isinstance(elements[0], int):
+        return [Condition("mark", ((elements[0], ALL_MARKS),), negated)]
     if key in ("iif", "iifname", "oif", "oifname"):
         return [Condition("interface", values, negated)]
     if key == "pkttype" and set(values) <= {"host", "unicast", "broadcast", "multicast"}:
@@ -214,8 +213,10 @@ def _of_routing(fib: Mapping[str, Any], elements: Sequence[Any], negated: bool) 
 
 
 def _of_flags(parts: Sequence[Any], elements: Sequence[Any], negated: bool) -> List[Condition]:
-    """tcp flags & (fin | syn | rst | ack) == syn"""
+    """tcp flags & (fin | syn | rst | ack) == syn; meta mark & 0x8000 == 0x8000"""
     payload, mask = parts
+    if payload == MARK and isinstance(mask, int) and len(elements) == 1 and isinstance(elements[0], int):
+        return [Condition("mark", ((elements[0], mask),), negated)]
     if not isinstance(payload, dict) or payload.get("payload") != {"protocol": "tcp", "field": "flags"}:
         return [UNKNOWN]
     return [_flags(mask if isinstance(mask, list) else [mask], elements, negated)]

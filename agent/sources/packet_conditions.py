@@ -26,9 +26,9 @@ Network = Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 class Condition(NamedTuple):
     """kind says what `values` are.
 
-    port, client_port: (from, to) pairs. protocol, family (ip, ip6), state, address_type: names. source: networks as
-    text. interface: names, perhaps with *. flags: names after looking at `mask` only. any: tuples of conditions, one of
-    which must hold as a whole. fixed: one of NO, YES, SOME, CANNOT_TELL.
+    port, client_port: (from, to) pairs. mark: (value, mask). protocol, family (ip, ip6), state, address_type: names.
+    source, destination: networks as text. interface: names, perhaps with *. flags: names after looking at `mask` only.
+    any: tuples of conditions, one of which must hold as a whole. fixed: one of NO, YES, SOME, CANNOT_TELL.
     """
 
     kind: str
@@ -40,13 +40,16 @@ class Condition(NamedTuple):
 class Connection(NamedTuple):
     """A new TCP connection to `port`. peers: where it may come from, empty: from anywhere.
 
-    interfaces: those it may come in on, empty: not known.
+    interfaces: those it may come in on, empty: not known. addresses: this machine's, one of which it comes to; empty:
+    not known, or it goes out. marks: the bits that a rule on its way may have set of its mark, which is 0 at first.
     """
 
     port: int
     family: str
     peers: Tuple[Network, ...] = ()
     interfaces: Tuple[str, ...] = ()
+    addresses: Tuple[Network, ...] = ()
+    marks: int = 0
 
 
 def matches(conditions: Sequence[Condition], connection: Connection) -> str:
@@ -121,12 +124,40 @@ def _source(condition: Condition, connection: Connection) -> str:
     texts = [str(value) for value in condition.values if (":" in str(value)) == (version == 6) or value == ANYONE]
     if any(text.endswith("/0") for text in texts):
         return YES
+    if texts and all(_is_loopback(text) for text in texts):
+        return NO  # nobody comes from there but the machine itself
     if not connection.peers or ANYONE in texts or len(texts) > MOST_NETWORKS:
         return SOME if texts else NO
     networks = [network for text in texts for network in networks_of(text)]
     if all(any(_within(peer, network) for network in networks) for peer in connection.peers):
         return YES
     return SOME if any(peer.overlaps(network) for peer in connection.peers for network in networks) else NO
+
+
+def _destination(condition: Condition, connection: Connection) -> str:
+    """Whether it goes to one of these networks: what comes in does so to an address of this machine."""
+    version = 4 if connection.family == "ip" else 6
+    texts = [str(value) for value in condition.values if (":" in str(value)) == (version == 6)]
+    if any(text.endswith("/0") for text in texts):
+        return YES
+    if not texts or all(_is_loopback(text) for text in texts):
+        return NO
+    own = [address for address in connection.addresses if address.version == version]
+    networks = [network for text in texts[:MOST_NETWORKS] for network in networks_of(text)]
+    hits = [any(_within(address, network) for network in networks) for address in own]
+    return SOME if not hits else YES if all(hits) else SOME if any(hits) else NO
+
+
+def _is_loopback(text: str) -> bool:
+    return text.startswith("127.") or text in ("::1", "::1/128")
+
+
+def _mark(condition: Condition, connection: Connection) -> str:
+    """A new connection has no mark; a bit of it can be set only by a rule that it meets."""
+    value, mask = next((pair for pair in condition.values if isinstance(pair, tuple)), (0, 0))
+    if value & mask & ~connection.marks:
+        return NO
+    return SOME if connection.marks & mask else _yes(value & mask == 0)
 
 
 def _within(peer: Network, network: Network) -> bool:
@@ -164,12 +195,16 @@ _KINDS = {
     "flags": _flags,
     "interface": _interface,
     "source": _source,
+    "destination": _destination,
+    "mark": _mark,
 }
 
 
 def words_of(condition: Condition) -> str:
     """`source 10.0.0.0/24`: what the answer depends on, for a person."""
-    if condition.kind not in ("source", "interface", "client_port"):
+    if condition.kind == "mark":
+        return "a mark that another rule sets"
+    if condition.kind not in ("source", "destination", "interface", "client_port"):
         return ""
     values = ", ".join(map(str, condition.values[:2])) + (", ..." if len(condition.values) > 2 else "")
     return f"{condition.kind.replace('_', ' ')} {'not ' if condition.negated else ''}{values}"[:80]

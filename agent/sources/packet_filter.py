@@ -12,19 +12,27 @@ from agent.sources.packet_conditions import CANNOT_TELL, NO, SOME, YES, Conditio
 
 DOUBTS = ("", SOME, CANNOT_TELL)
 
+ALL_MARKS = 0xFFFFFFFF
 OPEN, BLOCKED, PARTLY, UNSURE = "open", "blocked", "partly", "unsure"
 
 
 class Rule(NamedTuple):
-    """verdict: accept, drop, reject, return, jump, goto, `other` (a verdict whose effect we do not know) or empty."""
+    """verdict: accept, drop, reject, return, jump, goto, `other` (a verdict whose effect we do not know) or empty.
+
+    marks: the bits of a connection's mark that it may set.
+    """
 
     conditions: Tuple[Condition, ...]
     verdict: str
     target: str = ""
+    marks: int = 0
 
 
 class Chain(NamedTuple):
-    """A base chain has a hook (ingress, prerouting, input, output) and a policy; the others are only jumped to."""
+    """A base chain has a hook (ingress, prerouting, input, output) and a policy; the others are only jumped to.
+
+    One that translates addresses has `nat ` before its hook: it decides nothing, but may set marks.
+    """
 
     family: str
     table: str
@@ -57,7 +65,7 @@ NOBODY_KNOWS = _Ends(frozenset({(True, CANNOT_TELL), (False, CANNOT_TELL)}), Non
 
 def fate(chains: Sequence[Chain], connection: Connection, hooks: Sequence[str]) -> Fate:
     """What becomes of a connection on its way through all base chains of these hooks, each of which may end it."""
-    walk = _Walk(chains, connection)
+    walk = _Walk(chains, connection._replace(marks=possible_marks(chains, connection, hooks)))
     bases = [chain for chain in chains if chain.hook in hooks and chain.family in (connection.family, "inet", "netdev")]
     ends = [(chain.title, walk.base(chain)) for chain in bases]
     blocking = [title for title, outcomes in ends if not any(accepted for accepted, _doubt in outcomes)]
@@ -68,6 +76,26 @@ def fate(chains: Sequence[Chain], connection: Connection, hooks: Sequence[str]) 
     if unsure:
         return Fate(UNSURE, tuple(unsure))
     return Fate(PARTLY, tuple(dict.fromkeys(walk.depends_on))) if mixed else Fate(OPEN)
+
+
+def possible_marks(chains: Sequence[Chain], connection: Connection, hooks: Sequence[str]) -> int:
+    """The bits of its mark that rules on the connection's way may set, those that translate addresses included."""
+    by_key = {(chain.family, chain.table, chain.name): chain for chain in chains}
+    anything = connection._replace(marks=ALL_MARKS)
+    waiting = [chain for chain in chains if chain.hook.rpartition(" ")[2] in hooks]
+    reached: Set[str] = set()
+    marks = 0
+    while waiting:
+        chain = waiting.pop()
+        if chain.title in reached:
+            continue
+        reached.add(chain.title)
+        for rule in chain.rules:
+            target = by_key.get((chain.family, chain.table, rule.target))
+            if (rule.marks or target) and matches(rule.conditions, anything) != NO:
+                marks |= rule.marks
+                waiting += [target] if target else []
+    return marks
 
 
 def fate_from_all(chains: Sequence[Chain], connection: Connection, hooks: Sequence[str]) -> Fate:
@@ -127,7 +155,7 @@ class _Walk:
         leaving: List[str] = []
         doubt = entered
         for rule in chain.rules:
-            holds = matches(rule.conditions, self._connection)
+            holds = self._holds(rule)
             if holds == NO or not rule.verdict:
                 continue
             if holds == SOME:
@@ -146,6 +174,13 @@ class _Walk:
         if not outcomes:  # whatever way they took, all of them fell through
             return _Ends(frozenset(), entered)
         return _Ends(frozenset(outcomes), max(leaving, key=DOUBTS.index, default=None))
+
+    def _holds(self, rule: Rule) -> str:
+        """Whether a rule holds. One that accepts by a mark may do so: programs in the kernel (BPF) set marks too."""
+        holds = matches(rule.conditions, self._connection)
+        if holds == NO and rule.verdict == "accept" and any(one.kind == "mark" for one in rule.conditions):
+            return matches(rule.conditions, self._connection._replace(marks=ALL_MARKS))
+        return holds
 
     def _ends(self, rule: Rule, chain: Chain, doubt: str) -> _Ends:
         """What one rule that holds does."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agent.checks import firewall
 from agent.expected import Expected
 from agent.host import Answer, Process, ToolMissing, Touched
+from agent.sources.packet_filter import Fate
 from agent.status import Finding
 from tests.machine import HandmadeHost, next_run, run_checks
 
@@ -124,8 +125,8 @@ def test_sources_are_held_against_the_peers_that_the_inventory_names(peers: str,
 
 
 def test_a_rule_beyond_this_check_is_unknown_never_ok() -> None:
-    marked = [{"match": {"op": "==", "left": {"meta": {"key": "mark"}}, "right": 1}}, {"accept": None}]
-    finding = only(machine(nft(marked), firewall="active"))
+    grouped = [{"match": {"op": "==", "left": {"meta": {"key": "cgroup"}}, "right": 1}}, {"accept": None}]
+    finding = only(machine(nft(grouped), firewall="active"))
 
     assert finding.status == "unknown" and "9092" in finding.verdict.reason
 
@@ -303,3 +304,9 @@ def test_networks_that_are_let_in_one_by_one_are_all_let_in(
 
     assert finding.status == status
     assert words in finding.verdict.reason
+
+
+def test_a_reason_has_no_empty_brackets() -> None:
+    facts = firewall._those({9092: Fate("partly"), 9093: Fate("partly", ("source 10.0.0.0/8",))}, "partly")
+
+    assert facts == ("9092", "9093 (source 10.0.0.0/8)")

@@ -186,7 +186,7 @@ FLAGS = {"&": [{"payload": {"protocol": "tcp", "field": "flags"}}, ["fin", "syn"
         ([match({"meta": {"key": "iifname"}}, "lo"), ACCEPT], BLOCKED),
         ([match({"meta": {"key": "l4proto"}}, {"set": ["tcp", "udp"]}), ACCEPT], OPEN),
         ([match({"meta": {"key": "nfproto"}}, "ipv6"), ACCEPT], BLOCKED),
-        ([match({"meta": {"key": "mark"}}, 1), ACCEPT], UNSURE),
+        ([match({"meta": {"key": "mark"}}, 1), ACCEPT], PARTLY),
         ([match(FLAGS, "syn"), ACCEPT], OPEN),
         ([match({"fib": {"result": "oif", "flags": ["saddr", "iif"]}}, False), ACCEPT], BLOCKED),
         ([match({"fib": {"result": "type", "flags": ["daddr"]}}, "local"), ACCEPT], OPEN),
@@ -245,3 +245,78 @@ def test_rubbish_from_iptables_is_read_as_something_or_not_at_all(text: str) -> 
         except CannotTell:
             continue
         assert state(chains) in (OPEN, BLOCKED, PARTLY, UNSURE)
+
+
+# A Kubernetes node: marks that nobody sets for this connection, loopback and foreign destinations
+
+OWN = tuple(packet_conditions.networks_of("10.0.0.5"))
+# iptables-save of a node with kube-proxy and kubelet 1.27, without its services
+KUBERNETES = """\
+*nat
+:PREROUTING ACCEPT [0:0]
+:KUBE-MARK-DROP - [0:0]
+:KUBE-MARK-MASQ - [0:0]
+:KUBE-SERVICES - [0:0]
+-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-A KUBE-MARK-DROP -j MARK --set-xmark 0x8000/0x8000
+-A KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/0x4000
+-A KUBE-SERVICES -d 10.96.0.10/32 -p tcp -m comment --comment "kube-system/dns" -m tcp --dport {port} -j KUBE-MARK-DROP
+COMMIT
+*filter
+:INPUT ACCEPT [0:0]
+:KUBE-FIREWALL - [0:0]
+-A INPUT -j KUBE-FIREWALL
+-A KUBE-FIREWALL ! -s 127.0.0.0/8 -d 127.0.0.0/8 -m comment --comment "block incoming localnet connections" -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP
+-A KUBE-FIREWALL -m comment --comment "kubernetes firewall for dropping marked packets" -m mark --mark 0x8000/0x8000 -j DROP
+COMMIT
+"""  # noqa: E501
+
+
+def of_kubernetes(text: str, own: Any = OWN) -> packet_filter.Fate:
+    chains = list(iptables.parse_save(text, "ip").chains)
+    return packet_filter.fate(chains, Connection(9092, "ip", (), (), own), INPUT)
+
+
+@pytest.mark.parametrize("port", [53, 9092])
+def test_a_kubernetes_node_lets_through_what_no_rule_marks(port: int) -> None:
+    assert of_kubernetes(KUBERNETES.format(port=port)).state == OPEN
+
+
+def test_a_mark_that_a_rule_on_the_way_sets_counts() -> None:
+    blocking = KUBERNETES.format(port=9092).replace("-d 10.96.0.10/32 ", "")
+    elsewhere = KUBERNETES.format(port=9092).replace("10.96.0.10/32", "10.0.0.0/8")
+
+    assert of_kubernetes(blocking).state == of_kubernetes(elsewhere).state == PARTLY
+    assert of_kubernetes(blocking).why == ("a mark that another rule sets",)
+
+
+def test_where_the_own_addresses_are_not_known_a_destination_is_never_taken_for_ours() -> None:
+    assert of_kubernetes(KUBERNETES.format(port=9092), ()).state == PARTLY
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("-d 10.0.0.5/32 -j ACCEPT", OPEN),
+        ("-d 10.0.0.0/8 -j ACCEPT", OPEN),
+        ("-d 10.96.0.10/32 -j ACCEPT", BLOCKED),
+        ("-d 127.0.0.0/8 -j ACCEPT", BLOCKED),
+        ("! -d 127.0.0.0/8 -j ACCEPT", OPEN),
+        ("-s 127.0.0.0/8 -j ACCEPT", BLOCKED),
+        ("! -s 127.0.0.0/8 -j ACCEPT", OPEN),
+        ("-m mark --mark 0x1 -j ACCEPT", PARTLY),
+        ("-m mark ! --mark 0x1 -j ACCEPT", OPEN),
+        ("-m mark --mark 0x0/0xff -j ACCEPT", OPEN),
+        ("-m mark --mark rubbish -j ACCEPT", UNSURE),
+    ],
+)
+def test_destinations_and_marks(rule: str, expected: str) -> None:
+    assert packet_filter.fate(saved(rule), Connection(9092, "ip", (), (), OWN), INPUT).state == expected
+
+
+def test_marks_in_nftables_words() -> None:
+    drop_marked = [match({"&": [{"meta": {"key": "mark"}}, 0x8000]}, 0x8000), {"drop": None}]
+    set_mark = [{"mangle": {"key": {"meta": {"key": "mark"}}, "value": 0x8000}}]
+
+    assert state(nftables.parse_ruleset(ruleset(drop_marked, policy="accept"))) == OPEN
+    assert state(nftables.parse_ruleset(ruleset(set_mark, drop_marked, policy="accept"))) == PARTLY
