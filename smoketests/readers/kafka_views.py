@@ -24,17 +24,19 @@ PAUSES_S = (0.2, 0.5, 1.0, 1.5)
 TOPICS_BY_NAME = 500
 AT_ONCE = 16
 NO_SUCH_TOPIC = 3
+NO_ANSWER = "it does not answer"
 
 Rows = Mapping[int, tuple[int, int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]]
 
 
 @dataclass
 class View:
-    """cluster: kafka_client.ClusterSaid. topics: name -> kafka_client.TopicSaid."""
+    """cluster: a ClusterSaid of kafka_client. topics: name -> TopicSaid. silent: it answered once, and not again."""
 
     broker: int
     cluster: Any
     topics: dict[str, Any]
+    silent: bool = False
 
     def lives(self, broker: int) -> bool:
         row = self.cluster.brokers.get(broker)
@@ -64,11 +66,11 @@ def settle(client: Any, views: Sequence[View], left_s: Callable[[], float]) -> N
         time.sleep(pause)
         again = functools.partial(_again, client, names, members)
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            list(pool.map(again, counted))
+            list(pool.map(again, [view for view in counted if not view.silent]))
 
 
 def _again(client: Any, names: Collection[str], members: bool, view: View) -> None:
-    """What it does not answer now stays as it was."""
+    """What it does not answer now stays as it was, and it is not asked a third time."""
     from kafka.errors import KafkaError
 
     try:
@@ -79,6 +81,7 @@ def _again(client: Any, names: Collection[str], members: bool, view: View) -> No
             return
         said = client.topics(view.broker, asked)
     except (KafkaError, OSError):
+        view.silent = True
         return
     kept = {} if asked is None else {name: one for name, one in view.topics.items() if name not in names}
     view.topics = {**kept, **{name: one for name, one in said.items() if one.error != NO_SUCH_TOPIC}}
@@ -114,12 +117,14 @@ def _gone_by(view: View, views: Sequence[View]) -> list[int]:
 
 def doubts(views: Sequence[View], unheard: Iterable[int], quorum: Quorum | None, kraft: bool) -> list[Doubt]:
     """The brokers whose view does not count, each with the reason. unheard: those that gave none."""
-    found = dict.fromkeys(unheard, "it does not answer")
+    found = dict.fromkeys(unheard, NO_ANSWER)
     behind = kafka_quorum.late(quorum, [view.broker for view in views])
     for view in views:
         against = _gone_by(view, views)
         if view.broker in behind:
             found[view.broker] = behind[view.broker]
+        elif view.silent:
+            found[view.broker] = NO_ANSWER
         elif not view.lives(view.broker):
             found[view.broker] = "it has no metadata yet, as a broker that just started"
         elif against:

@@ -184,6 +184,24 @@ def test_what_brokers_hear_of_one_after_the_other_is_asked_again() -> None:
     assert kafka_views.merged(views) == ({"orders": TopicSaid(0, (row(leader=2),))}, [])
 
 
+def test_a_broker_that_dies_while_it_is_asked_again_is_doubted_and_asked_no_more() -> None:
+    from kafka.errors import RequestTimedOutError
+
+    class Dying(Brokers):
+        def topics(self, broker: int, names: Collection[str] | None) -> dict[str, TopicSaid]:
+            if broker == 3:
+                self.asked += 1
+                raise RequestTimedOutError
+            return {"orders": TopicSaid(0, (row(isr=(1, 2)),))}
+
+    views = [view(1, row(isr=(1, 2))), view(2), view(3)]
+    client = Dying({})
+    kafka_views.settle(client, views, lambda: 20.0)
+
+    assert client.asked == 1 and kafka_views.doubts(views, (), None, kraft=False) == [Doubt(3, "it does not answer")]
+    assert kafka_views.merged(views)[0]["orders"].rows == (row(isr=(1, 2)),)
+
+
 def test_topics_made_and_deleted_meanwhile_are_asked_again_and_one_that_is_gone_does_not_count() -> None:
     """F2"""
     views = [view(1), view(2), view(3)]
