@@ -85,7 +85,9 @@ NAMED = pattern(
 JAAS = pattern(r"(?i)(jaas[\w.-]{0,40}[\"']?\s{0,3}[=:]\s{0,3})([^\n]{1,4000})")
 HEADER = pattern(r"(?i)((?:authorization|x-auth\w{0,20})[\"']?\s{0,3}[=:]\s{0,3})([^\s\"'][^\n\"']{0,2000})")
 # keytool -storepass hunter2    --password hunter2    but not `spec_store_bypass swapgs` (/proc/cpuinfo)
-ARGUMENT = pattern(r"(?i)((?:(?<=-)pass|(?:store|key)pass|password|passwd|(?<=-)secret|(?<=-)token)\s{1,3})([^\s=-]\S{0,500})")
+ARGUMENT = pattern(
+    r"(?i)((?:(?<=-)pass|(?:store|key)pass|password|passwd|(?<=-)secret|(?<=-)token)\s{1,3})([^\s=-]\S{0,500})"
+)
 # jdbc:postgresql://kafka:hunter2@db:5432/x
 URL = pattern(r"(://)([^\s/@\"'<>]{1,300})(?=@)")
 # AWS keys, JSON Web Tokens, tokens of GitHub and Slack, crypt(3) and bcrypt hashes
