@@ -13,6 +13,7 @@ from typing import Any
 from inventory.model import Cluster
 from playbooks import kafka_moves
 from playbooks.kafka_moves import CannotMove, Moves
+from smoketests.gate.receivers import MOST_PERCENT
 from smoketests.readers import CannotRead, client_properties
 from smoketests.readers import kafka as reader
 from smoketests.readers.kafka_facts import KafkaFacts, Partition
@@ -59,8 +60,11 @@ def look(cluster: Cluster) -> KafkaFacts:
     return facts
 
 
-def plan(act: str, facts: KafkaFacts, broker: int | None, before: Order) -> Wanted:
-    """What there is to do. before: the order of replicas before leaders were moved away. CannotMove."""
+def plan(act: str, facts: KafkaFacts, broker: int | None, before: Order, most_percent: float = MOST_PERCENT) -> Wanted:
+    """What there is to do. before: the order of replicas before leaders were moved away. CannotMove.
+
+    most_percent: how full a drain may make a disk.
+    """
     partitions = facts.partitions or ()
     if act == CANCEL:
         return _cancel(partitions)
@@ -70,7 +74,7 @@ def plan(act: str, facts: KafkaFacts, broker: int | None, before: Order) -> Want
         raise CannotMove(f"{act} is for one broker, and this machine has none whose id is known")
     if act == AWAY:
         return _away(partitions, broker)
-    moves = kafka_moves.drain(partitions, facts.brokers, broker, facts.log_dirs or ())
+    moves = kafka_moves.drain(partitions, facts.brokers, broker, facts.log_dirs or (), most_percent)
     size = sum(one.size_bytes or 0 for one in moves) / 1e9
     return Wanted(act, (f"{len(moves)} replicas of broker {broker} are copied elsewhere, {size:.1f} GB",
                         *kafka_moves.words(moves)), moves)  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from smoketests.gate.receivers import NoPlace, disks_of, place
+from smoketests.gate.receivers import MOST_PERCENT, NoPlace, disks_of, place
 from smoketests.readers.kafka_facts import LogDir, Partition
 from smoketests.readers.zookeeper import Registered
 
@@ -36,14 +36,16 @@ def stuck(partitions: Sequence[Partition], broker: int) -> list[str]:
 
 
 def drain(
-    partitions: Sequence[Partition], brokers: Sequence[Registered], broker: int, log_dirs: Sequence[LogDir] = ()
-) -> Moves:
+    partitions: Sequence[Partition], brokers: Sequence[Registered], broker: int, log_dirs: Sequence[LogDir] = (),
+    most_percent: float = MOST_PERCENT,
+) -> Moves:  # fmt: skip
     """Every replica of a broker to another one: of as many racks as before, to the disk that is the least full then.
 
     CannotMove where the other brokers are too few, or have no room.
     """
     try:
-        return place(partitions, brokers, (broker,), disks_of(row for row in log_dirs if row.broker != broker))
+        disks = disks_of(row for row in log_dirs if row.broker != broker)
+        return place(partitions, brokers, (broker,), disks, most_percent)
     except NoPlace as error:
         raise CannotMove(str(error)) from error
 

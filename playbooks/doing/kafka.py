@@ -12,6 +12,7 @@ from playbooks.filling import Action
 from playbooks.kafka_acts import ActFailed, CannotMove, CannotRead, Wanted
 from playbooks.person import Stopped
 from playbooks.session import Failed, NotKnown, Session
+from smoketests.gate import receivers
 from smoketests.gate.runs import REPLICA_ORDER
 
 
@@ -93,7 +94,8 @@ def _cluster(session: Session) -> Cluster:
 
 def _wanted(session: Session, action: Action, act: str, cluster: Cluster) -> Wanted:
     try:
-        return kafka_acts.plan(act, kafka_acts.look(cluster), broker_id(session), before(session))
+        facts, most = kafka_acts.look(cluster), receivers.limit_of(cluster)
+        return kafka_acts.plan(act, facts, broker_id(session), before(session), most)
     except CannotRead as error:
         raise NotKnown(f"Kafka: {printable(str(error))}") from error
     except CannotMove as error:

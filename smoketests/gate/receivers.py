@@ -12,11 +12,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from inventory.model import Cluster
     from smoketests.readers.kafka_facts import LogDir, Partition
     from smoketests.readers.zookeeper import Registered
 
 MOST_PERCENT = 80.0
 GB = 1e9
+
+
+def limit_of(cluster: Cluster) -> float:
+    """How full a disk may be made, in percent: as the inventory has it for the gate's rule disk_room."""
+    return float(cluster.limits.get("gate_disk_room", {}).get("used_percent", MOST_PERCENT))
 
 
 class NoPlace(Exception):
