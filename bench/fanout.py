@@ -9,16 +9,24 @@ processor. Client CPU is user and system time of the client and all it started (
 size of its largest process. Needs root, clustershell, iptables, openssh.
 
     bench/fanout.py [--hosts 32 128 256] [--runs 5]
+    bench/fanout.py --hostile [--runs 5]
+
+--hostile: 56 good hosts at 64 at once, alone, among 130 frozen ones that accept and say nothing, and among these and 70
+hostile ones: 35 that print
+records until they are cut off, 35 that print a word now and then. How many good reports came whole, when the middle
+and the last of them was handed over, and the memory. No goal is on the whole run, which ends with the last bad host.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import json
 import os
 import pathlib
 import random
+import resource
 import shutil
 import socket
 import statistics
@@ -56,14 +64,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, nargs="+", default=[32, 128, 256])
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--hostile", action="store_true")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
-    parser.add_argument("--client", choices=CLIENTS, help=argparse.SUPPRESS)
+    parser.add_argument("--client", choices=[*CLIENTS, *GOOD_CLIENTS], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.client:
-        return CLIENTS[arguments.client](pathlib.Path(arguments.inside), arguments.hosts[0])
+        return {**CLIENTS, **GOOD_CLIENTS}[arguments.client](pathlib.Path(arguments.inside), arguments.hosts[0])
+    if arguments.inside and arguments.hostile:
+        return among_hostile(pathlib.Path(arguments.inside), arguments.runs)
     if arguments.inside:
         return compare(pathlib.Path(arguments.inside), arguments.hosts, arguments.runs)
-    for tool in ("clush", "iptables", "/usr/sbin/sshd", "unshare"):
+    for tool in (*(() if arguments.hostile else ("clush",)), "iptables", "/usr/sbin/sshd", "unshare"):
         if not shutil.which(tool):
             return print(f"needs {tool}") or 1
     with tempfile.TemporaryDirectory() as folder:
@@ -206,6 +217,69 @@ def ours(folder: pathlib.Path, hosts: int) -> int:
     return 0
 
 
+GOOD, FROZEN, FLOODS, DRIPS = 56, 130, 35, 35
+FROZEN_PORT = 2300
+FLOOD = "head -c 8000000 {folder}/flood"
+DRIP = "while sleep 0.5; do echo wait; done"
+GOOD_FAR = "sleep 1; cat {folder}/report"
+
+
+def among_hostile(folder: pathlib.Path, runs: int) -> int:
+    """The good hosts alone and among the bad ones, in turn; prints medians."""
+    prepare(folder, GOOD + FLOODS + DRIPS)
+    line = (folder / "report").read_text().splitlines()[0]
+    (folder / "flood").write_text(f"{line}\n" * (8_000_000 // len(line)))
+    serve(folder)
+    silent = socket.create_server(("127.0.0.1", FROZEN_PORT), backlog=1000)
+    seen: dict[str, list[list[float]]] = {name: [] for name in GOOD_CLIENTS}
+    for _ in range(runs):
+        for client, rows in seen.items():
+            words = [sys.executable, __file__, "--inside", str(folder), "--client", client]
+            answer = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True, env=environment(folder))
+            rows.append([float(word) for word in answer.stdout.split()])
+    silent.close()
+    print("| 56 good hosts | whole reports | middle one after s | last after s | memory MB |\n|---|---|---|---|---|")
+    middle = {
+        client: [statistics.median(column) for column in zip(*rows, strict=True)] for client, rows in seen.items()
+    }
+    for client, (whole, median, last, memory) in middle.items():
+        print(f"| {client} | {whole:.0f} | {median:.2f} | {last:.2f} | {memory:.0f} |")
+    print(f"\nmiddle among frozen to alone: {middle['frozen'][1] / middle['alone'][1]:.2f} (goal, at most: 1.3), "
+          f"among hostile: {middle['hostile'][1] / middle['alone'][1]:.2f}")  # fmt: skip
+    return 0
+
+
+def good_ones(folder: pathlib.Path, _hosts: int, frozen: int = 0, floods: int = 0, drips: int = 0) -> int:
+    """Prints how many good reports came whole, when the middle and the last came, and our memory in MB."""
+    sys.path.insert(0, str(ROOT))
+    from inventory.model import Host
+    from smoketests import fanout
+    from smoketests.bundle import Bundle
+    from smoketests.ssh import Access
+
+    kinds = ["good"] * GOOD + ["flood"] * floods + ["drip"] * drips
+    fleet = [Host(f"{kind}-{address}", address=address)
+             for kind, address in zip(kinds, addresses(len(kinds)), strict=True)]  # fmt: skip
+    fleet += [Host(f"frozen-{number}", address="127.0.0.1", port=FROZEN_PORT) for number in range(frozen)]
+    random.Random(12).shuffle(fleet)
+
+    def far(host: Host, *_: object) -> str:
+        kind = host.name.partition("-")[0]
+        return {"good": GOOD_FAR, "flood": FLOOD, "drip": DRIP}[kind].format(folder=folder)
+
+    access = Access(known_hosts=(str(folder / "known_hosts"),), key_files=(str(folder / "id"),), use_agent=False)
+    options = fanout.Options(jobs=AT_ONCE, run_s=20, grace_s=5)
+    whole = len((folder / "report").read_text().splitlines())
+    began, times = time.monotonic(), []
+    for heard in fanout.run(fleet, options, Bundle(b"", "", ""), access, "r1", far):
+        if heard.host.name.startswith("good") and len(heard.lines) == whole:
+            times.append(time.monotonic() - began)
+        elif heard.host.name.startswith("good"):
+            print(f"{heard.host.name}: {heard.reach.reason}", file=sys.stderr)
+    print(len(times), statistics.median(times), max(times), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    return 0
+
+
 def show(seen: dict[tuple[str, int], list[Cost]], sizes: list[int], runs: int, overflows: str) -> None:
     middle = {key: Cost(*map(statistics.median, zip(*costs, strict=True))) for key, costs in seen.items()}
     best = {key: Cost(*map(min, zip(*costs, strict=True))) for key, costs in seen.items()}
@@ -229,6 +303,11 @@ def show(seen: dict[tuple[str, int], list[Cost]], sizes: list[int], runs: int, o
 
 
 CLIENTS: dict[str, Any] = {"ours": ours, "clush": None, "ThreadingGroup": threading_group}
+GOOD_CLIENTS = {
+    "alone": good_ones,
+    "frozen": functools.partial(good_ones, frozen=FROZEN),
+    "hostile": functools.partial(good_ones, frozen=FROZEN, floods=FLOODS, drips=DRIPS),
+}
 
 if __name__ == "__main__":
     sys.exit(main())

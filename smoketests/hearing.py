@@ -173,7 +173,8 @@ class Hearing:
             try:
                 part = self._channel.recv(CHUNK)
             except TimeoutError:
-                if self._channel.exit_status_ready():
+                # its last words may have come, and its end after them, since the time was over
+                if self._channel.exit_status_ready() and not self._channel.recv_ready():
                     return
                 continue
             if not part:

@@ -184,6 +184,31 @@ def object_of(pairs: Iterable[tuple[str, Any]]) -> str:
     return "{" + ",".join(f"{raw(key)}:{raw(value)}" for key, value in pairs) + "}"
 
 
+class Late(Said):
+    """Says all, and ends, in the moment in which we stopped waiting for its next word."""
+
+    _waited = False
+
+    def recv(self, most: int) -> bytes:
+        if not self._waited:
+            self._waited = True
+            raise TimeoutError
+        return super().recv(most)
+
+    def exit_status_ready(self) -> bool:
+        return True
+
+    def recv_ready(self) -> bool:
+        return True
+
+
+def test_words_that_come_with_the_end_in_the_last_moment_are_heard() -> None:
+    """Not with a real host: the moment cannot be hit at will. Seen with hosts that were silent for a second."""
+    heard = Hearing(Late([b"".join(f"{row}\n".encode() for row in rows())]), Options(), Bundle(b"", "", ""), LIAR)
+
+    assert heard.to_the_end(time.monotonic() + 60).lines == rows()
+
+
 NAMES = st.sampled_from(["kafka-a01", "kafka-a02", "prod-a", "prod-b", "r1", "r0"])
 VALUES = NAMES | st.none() | st.integers() | st.floats() | st.text(max_size=5) | st.lists(NAMES, max_size=2)
 KEYS = st.sampled_from([*FIELDS, "kind", "drawer"])
