@@ -34,12 +34,12 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench import fleet_store  # noqa: E402
-from fleet import compact, nightly, session  # noqa: E402
+from fleet import compact, manifests, nightly, session  # noqa: E402
 from fleet.files import LocalFiles  # noqa: E402
 from tests.fleet import peer, standalone  # noqa: E402
 
 NIGHT = "2026-11-19"
-TABLES = f"{compact.HOME}/bench"
+TABLES = f"{manifests.HOME}/bench"
 
 
 class Cost(NamedTuple):
@@ -137,7 +137,7 @@ def start(_store: str, wanted: session.Wanted) -> None:
 def compaction(store: str, wanted: session.Wanted) -> None:
     files = LocalFiles(store)
     with session.session(wanted) as spark:
-        compact.compact(spark, files, compact.outdated(files, [NIGHT]), lambda _words: None)
+        compact.compact(spark, files, [day.sources for day in manifests.plan(files, [NIGHT])], lambda _words: None)
 
 
 SIDES = {"spark": by_spark, "duckdb": by_duckdb, "start": start, "compaction": compaction}
@@ -192,7 +192,7 @@ def show_compaction(folder: pathlib.Path, arguments: argparse.Namespace) -> None
     store = folder / str(hosts)
     size = apart(fleet_store.write_json, store, hosts, NIGHT)
     cost = measure(folder, job, arguments.settings)
-    flat = sum(path.stat().st_size for path in (store / compact.FLAT).rglob("*.parquet"))
+    flat = sum(path.stat().st_size for path in (store / manifests.FLAT).rglob("*.parquet"))
     print(f"compaction of one day of {hosts:,} hosts, one run: {cost.wall:.1f} s wall, {cost.cpu:.1f} s CPU")
     print(f"{size / 1e6:.0f} MB of JSON, {size / hosts / 1e3:.1f} kB a report, to {flat / 1e6:.2f} MB of Parquet: "
           f"1/{size / flat:.0f} (goal 1/30)")  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from fleet import compact, flat, reports, views  # noqa: E402
+from fleet import flat, manifests, reports, views  # noqa: E402
 from fleet.files import LocalFiles  # noqa: E402
 
 DAYS = 30
@@ -146,7 +146,7 @@ def _write_day(database: Any, store: pathlib.Path, hosts: int, day: int, night: 
         if day != night and table in views.NIGHT_ALONE:
             rows[table], paths[table] = 0, []
             continue
-        path = f"{compact.FLAT}/{table}/run=bench/date={date}/part-0.zstd.parquet"
+        path = f"{manifests.FLAT}/{table}/run=bench/date={date}/part-0.zstd.parquet"
         (store / path).parent.mkdir(parents=True)
         columns = ", ".join(part.split()[0] for part in flat.COLUMNS[table].split(", "))
         picked = f"SELECT {columns} FROM ({query.format(**numbers)})"
@@ -160,9 +160,8 @@ def _vouch(store: pathlib.Path, date: str, rows: dict[str, int], paths: dict[str
     """The day's manifest: made of a folder of reports that is empty."""
     files = LocalFiles(str(store))
     (store / f"date={date}").mkdir(parents=True)
-    version = compact._version(reports.sources(files, date))
-    made = compact.Manifest(date, version, 1, paths, rows, [])
-    files.replace(f"{compact.MANIFESTS}/{date}.json", made.text())
+    parts = {table: [manifests.Part(path, files.stamp(path)) for path in found] for table, found in paths.items()}
+    manifests.keep(files, manifests.Manifest(date, manifests.LAYOUT, {}, {}, parts, rows, []))
 
 
 def write_json(store: pathlib.Path, hosts: int, night: str) -> int:

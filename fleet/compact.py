@@ -6,62 +6,25 @@ step. Readers use only the files that manifests name. Folders that no manifest n
 
 from __future__ import annotations
 
-import json
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
-from fleet import flat, reports, schema
+from fleet import flat, manifests, reports, schema
 from fleet.files import Files
+from fleet.manifests import FLAT, Manifest, Part
 from fleet.reports import Aside, Sources
 
-HOME = "_fleet"
-MANIFESTS = f"{HOME}/manifest"
-FLAT = f"{HOME}/flat"
 STAGE = "stage"
 # What is parsed at once. It also bounds the memory that a backlog takes.
 BATCH_BYTES = 1 << 30
 NAMED_ASIDE = 200
 IN_FLIGHT = 3
-VERSION = 3
 
 
 class Incomplete(Exception):
     """What was written is not what was read back."""
-
-
-class Manifest(NamedTuple):
-    """What is valid for one day: the files of each table, relative to the store, and what they were made of."""
-
-    date: str
-    version: str
-    sources: int
-    files: dict[str, list[str]]
-    rows: dict[str, int]
-    aside: list[Aside]
-
-    def text(self) -> bytes:
-        return json.dumps(self._asdict(), indent=1).encode()
-
-
-def manifest(files: Files, date: str) -> Manifest | None:
-    """The day's manifest, or None when the day was not compacted, or by an older layout."""
-    try:
-        said = json.loads(files.read(f"{MANIFESTS}/{date}.json"))
-        return Manifest(**{**said, "aside": [Aside(*row) for row in said["aside"]]})
-    except (FileNotFoundError, ValueError, TypeError, KeyError):
-        return None
-
-
-def outdated(files: Files, dates: Iterable[str]) -> list[Sources]:
-    """The days whose reports are not, or not all, in a manifest: new days, and those with late reports."""
-    found = (reports.sources(files, date) for date in dates)
-    return [day for day in found if _version(day) != getattr(manifest(files, day.date), "version", None)]
-
-
-def _version(day: Sources) -> str:
-    return f"{VERSION}-{day.version}"
 
 
 def compact(spark: Any, files: Files, days: list[Sources], tell: Callable[[str], None]) -> list[Manifest]:
@@ -94,6 +57,7 @@ class _Batch:
         self._tell = tell
         self._run = f"run={uuid.uuid4().hex}"
         self._aside: dict[str, list[Aside]] = {day.date: [] for day in days}
+        self._unread: dict[str, str] = {}
 
     def compact(self) -> list[Manifest]:
         names = f"{self._days[0].date} to {self._days[-1].date}" if len(self._days) > 1 else self._days[0].date
@@ -108,11 +72,11 @@ class _Batch:
             rows = dict(zip(flat.TABLES, counts, strict=True))
         self._files.delete(f"{FLAT}/{STAGE}/{self._run}")
         self._tell(f"written {names}")
-        manifests = [self._manifest(day, rows) for day in self._days]
-        for made in manifests:
-            self._files.replace(f"{MANIFESTS}/{made.date}.json", made.text())
+        done = [self._manifest(day, rows) for day in self._days]
+        for made in done:
+            manifests.keep(self._files, made)
             self._tell(f"manifest {made.date}")
-        return manifests
+        return done
 
     def _stage(self) -> None:
         """Parse once; every table then reads only the columns that it needs."""
@@ -127,6 +91,7 @@ class _Batch:
         whole: list[str] = []
         for day in self._days:
             readable, self._aside[day.date] = reports.readable(self._files, day)
+            self._unread.update({aside.source: aside.problem for aside in self._aside[day.date]})
             whole += readable
         return [self._files.url(path) for path in whole]
 
@@ -170,27 +135,13 @@ class _Batch:
     def _manifest(self, day: Sources, rows: dict[str, dict[str, int]]) -> Manifest:
         return Manifest(
             day.date,
-            _version(day),
-            len(day.paths),
-            {table: self._paths(table, day.date) for table in rows},
+            manifests.LAYOUT,
+            {path: signature for path, signature in day.signatures.items() if path not in self._unread},
+            {path: self._unread[path] for path in day.paths if path in self._unread},
+            {table: self._parts(table, day.date) for table in rows},
             {table: by_date[day.date] for table, by_date in rows.items()},
             sorted(self._aside[day.date])[:NAMED_ASIDE],
         )
 
-
-def sweep(files: Files, valid: Iterable[Manifest]) -> int:
-    """Remove what no manifest names: left-overs of killed and repeated runs. Gives how many folders."""
-    named = {path.rpartition("/")[0] for made in valid for paths in made.files.values() for path in paths}
-    used = {part for folder in named for part in folder.split("/") if part.startswith("run=")}
-    unused = []
-    for table in files.list(FLAT):
-        for run in files.list(f"{FLAT}/{table.name}"):
-            path = f"{FLAT}/{table.name}/{run.name}"
-            if run.name not in used:
-                unused.append(path)
-            elif table.name != "bad_lines":
-                days = (f"{path}/{day.name}" for day in files.list(path) if day.is_folder)
-                unused += [day for day in days if day not in named]
-    for path in unused:
-        files.delete(path)
-    return len(unused)
+    def _parts(self, table: str, date: str) -> list[Part]:
+        return [Part(path, self._files.stamp(path)) for path in self._paths(table, date)]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 # Small: a chunk may grow a thousandfold.
 CHUNK = 1 << 16
+BLOCK = 1 << 20
 GZIP = 31
 LOCK_HOURS = 6
 
@@ -43,6 +44,7 @@ class Files(Protocol):
     def settle(self, path: str) -> None: ...
     def read_problem(self, path: str) -> str: ...
     def gzip_problem(self, path: str) -> str: ...
+    def stamp(self, path: str) -> str: ...
     def lock(self, path: str) -> contextlib.AbstractContextManager[None]: ...
 
 
@@ -99,12 +101,22 @@ class LocalFiles:
         _sync(os.path.dirname(self.url(path)))
 
     def read_problem(self, path: str) -> str:
-        """Why a file cannot be opened, or nothing."""
+        """Why a file cannot be read to its end, or nothing."""
         try:
-            with open(self.url(path), "rb"):
-                return ""
+            with open(self.url(path), "rb") as file:
+                while file.read(BLOCK):
+                    pass
         except OSError as error:
             return error.strerror or str(error)
+        return ""
+
+    def stamp(self, path: str) -> str:
+        """Size and checksum: what a file that was cut or overwritten does not have any more."""
+        checksum = size = 0
+        with open(self.url(path), "rb") as file:
+            for block in iter(lambda: file.read(BLOCK), b""):
+                checksum, size = zlib.crc32(block, checksum), size + len(block)
+        return f"{size} {checksum:08x}"
 
     def gzip_problem(self, path: str) -> str:
         """What is wrong with a gzip file, or nothing: one that was cut short must not be read as if it were whole."""
@@ -229,6 +241,12 @@ class HadoopFiles:
         except Exception as error:
             return _java_words(error)
         return ""
+
+    def stamp(self, path: str) -> str:
+        """The size alone: these file systems have checksums of their own."""
+        if not self._fs.exists(self._path(path)):
+            raise FileNotFoundError(self.url(path))
+        return f"{self._fs.getFileStatus(self._path(path)).getLen()}"
 
     def gzip_problem(self, path: str) -> str:
         """As LocalFiles' one; the bytes stay in the JVM."""

@@ -13,6 +13,10 @@ LONGEST_FACTS = 200_000
 LONGEST_REASON = 500
 LONGEST_NAME = 200
 LONGEST_BAD_LINE = 2000
+# No counter and no size is larger: 1e400 would be infinite, and spoil every sum that it is part of.
+LARGEST_FACT = 1e18
+# No agent is older: what was first seen before that was seen with a clock that was wrong.
+FIRST_AGENT = 1577836800  # 2020-01-01
 # A run on fewer hosts says nothing of clocks.
 PEERS_FOR_CLOCK = 3
 
@@ -86,7 +90,7 @@ SELECT
   power_feed,
   kernel,
   agent,
-  clock,
+  CASE WHEN abs(clock) <= {LARGEST_FACT:e} THEN clock END AS clock,
   check_name,
   item_name AS item,
   status,
@@ -116,7 +120,7 @@ WHERE is_last
 """
 
 # One row for each item that was a problem in any run of the day. An episode is a row of runs with a problem.
-PROBLEM_DAYS = """
+PROBLEM_DAYS = f"""
 WITH troubled AS (
   SELECT DISTINCT day, cluster, host, check_name, item FROM findings WHERE bad
 ), runs AS (
@@ -135,7 +139,8 @@ SELECT date, day, cluster, host, left(max_by(rack, run_key), 200) AS rack,
   max(is_last AND bad) AS last_bad,
   max(severity) AS severity,
   max(CASE WHEN is_last THEN severity END) AS last_severity,
-  min(least(coalesce(first_seen, started), started)) FILTER (WHERE bad) AS first_seen,
+  min(CASE WHEN first_seen BETWEEN {FIRST_AGENT} AND started THEN first_seen ELSE started END)
+    FILTER (WHERE bad) AS first_seen,
   max_by(reason, run_key) FILTER (WHERE bad) AS reason,
   left(max_by(playbook, run_key) FILTER (WHERE bad), 200) AS playbook,
   max_by(source, run_key) FILTER (WHERE bad) AS source
@@ -172,7 +177,8 @@ WITH asked AS (
     count(CASE WHEN status = 'warning' THEN 1 END) AS warnings,
     count(CASE WHEN status = 'ok' THEN 1 END) AS oks,
     count(CASE WHEN status = 'skipped' THEN 1 END) AS skips,
-    max_by(f.offset_ms, abs(f.offset_ms)) FILTER (WHERE check_name = 'clock') AS offset_ms
+    max_by(f.offset_ms, abs(f.offset_ms))
+      FILTER (WHERE check_name = 'clock' AND abs(f.offset_ms) <= {LARGEST_FACT:e}) AS offset_ms
   FROM findings
   WHERE is_last
   GROUP BY day, cluster, host
@@ -204,9 +210,13 @@ DISK = """CASE WHEN item RLIKE '^((sd|hd|vd|xvd)[a-z]+|nvme[0-9]+n[0-9]+)$|[/,: 
     THEN concat(cluster, '/', host, '/', item) ELSE item END AS disk"""
 
 
+def _bounded(fact: str, kind: str) -> str:
+    return f"CASE WHEN abs(f.{fact}) <= {LARGEST_FACT:e} THEN f.{fact} END" if kind == "DOUBLE" else f"f.{fact}"
+
+
 def _followed(check: str, more: str = "", every_run: bool = False) -> str:
     """One row for each item of a check, with the facts that the tables follow."""
-    columns = ", ".join(f"f.{fact} AS {column}" for fact, (column, _kind) in facts.FOLLOWED[check].items())
+    columns = ", ".join(f"{_bounded(fact, kind)} AS {column}" for fact, (column, kind) in facts.FOLLOWED[check].items())
     extra = f", {more}" if more else ""
     which = "" if every_run else " AND is_last"
     return (

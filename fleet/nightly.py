@@ -9,6 +9,7 @@ import contextlib
 import datetime
 import decimal
 import json
+import math
 import os
 import uuid
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from fleet import (
     digest,
     flat,
     mail,
+    manifests,
     page,
     plain_text,
     reports,
@@ -30,8 +32,8 @@ from fleet import (
     tables,
     views,
 )
-from fleet.compact import HOME, Manifest
 from fleet.files import Files, HadoopFiles, LocalFiles, is_local
+from fleet.manifests import HOME, Manifest
 from fleet.night import Night, Rows
 
 WINDOW_DAYS = 30
@@ -48,15 +50,19 @@ class NoReports(Exception):
     """There is nothing to judge."""
 
 
+class NotYet(Exception):
+    """The day is not over."""
+
+
 class Wanted(NamedTuple):
-    """What to do. mail and out: a settings file and a folder, or empty; keep_days 0: keep all."""
+    """What to do. mail and out: a settings file and a folder, or empty."""
 
     store: str
     date: str
     spark: session.Wanted = session.Wanted()
     mail: str = ""
     out: str = ""
-    keep_days: int = 0
+    keep: retention.Wanted = retention.Wanted()
 
 
 class Done(NamedTuple):
@@ -77,14 +83,39 @@ def yesterday() -> str:
 
 
 def run(wanted: Wanted, tell: Tell = lambda _words: None) -> Done:
-    """The whole night. Raises NoReports, session.CannotRun, files.Busy, mail.BadSettings."""
+    """The whole night. Raises NotYet, NoReports, session.CannotRun, files.Busy, mail.BadSettings.
+
+    What is to be deleted goes first: on a disk that is full the night could not make room for itself otherwise.
+    """
+    check(wanted)
     settings = mail.read_settings(wanted.mail) if wanted.mail else None
     with _at_work(wanted) as (files, spark):
+        _make_room(files, wanted, tell)
         night = judge(spark, files, wanted.date, tell)
-        done = deliver(files, night, wanted, settings, tell)
-        if wanted.keep_days:
-            retention.apply(files, wanted.date, wanted.keep_days)
-        return done
+        return deliver(files, night, wanted, settings, tell)
+
+
+def check(wanted: Wanted, has_store: bool = True) -> None:
+    """What can be known to be wrong before anything is started, or fetched. Raises what `run` raises."""
+    if wanted.date > yesterday():
+        raise NotYet(f"{wanted.date} is not over yet: the last whole day is {yesterday()} (UTC)")
+    if wanted.mail:
+        settings = mail.read_settings(wanted.mail)
+        if settings.user:
+            mail.password(settings)
+    session.read_settings(session.settings_path(wanted.spark))
+    if has_store and is_local(wanted.store):
+        _need_reports(LocalFiles(wanted.store), wanted.date)
+
+
+def _make_room(files: Files, wanted: Wanted, tell: Tell) -> None:
+    manifests.sweep(files)
+    if not (wanted.keep.keep_days or wanted.keep.keep_raw_days):
+        return
+    done = retention.apply(files, wanted.date, wanted.keep)
+    if done.older:
+        days = f"{done.older[0]} to {done.older[-1]}" if len(done.older) > 1 else done.older[0]
+        tell(f"older than the days to keep, and not deleted: {days}; delete them once with --prune")
 
 
 @contextlib.contextmanager
@@ -92,7 +123,6 @@ def _at_work(wanted: Wanted) -> Iterator[tuple[Files, Any]]:
     """The store, locked, and a Spark session."""
     if is_local(wanted.store):
         local = LocalFiles(wanted.store)
-        _need_reports(local, wanted.date)
         with local.lock(LOCK), session.session(wanted.spark) as spark:
             yield local, spark
         return
@@ -144,9 +174,9 @@ def _write_out(folder: str, text: str, html: str, pictures: list[charts.Chart]) 
 
 
 def window(files: Files, date: str) -> list[str]:
-    """The days of the window that have a folder."""
+    """The days of the window that the store knows of."""
     night = reports.number_of(date)
-    return [day for day in reports.dates(files) if night - WINDOW_DAYS < reports.number_of(day) <= night]
+    return [day for day in manifests.dates(files) if night - WINDOW_DAYS < reports.number_of(day) <= night]
 
 
 def _need_reports(files: Files, date: str) -> None:
@@ -156,33 +186,31 @@ def _need_reports(files: Files, date: str) -> None:
 
 def judge(spark: Any, files: Files, date: str, tell: Tell = lambda _words: None) -> Night:
     """Compact what is new or late, compute the night's tables, and leave both in the store."""
-    days = window(files, date)
-    known = {day for day in days if compact.manifest(files, day)}
-    fresh = compact.compact(spark, files, compact.outdated(files, days), tell)
-    manifests = [made for made in (compact.manifest(files, day) for day in days) if made]
-    computed = _compute(spark, files, manifests, date, tell)
+    planned = manifests.plan(files, window(files, date))
+    fresh = compact.compact(spark, files, [day.sources for day in planned if day.stale], tell)
+    taken = {made.date: made for made in fresh}
+    valid = [made for made in (taken.get(day.date, day.made) for day in planned) if made]
+    computed = _compute(spark, files, valid, date, tell)
     _write(files, date, computed)
     tell("tables written")
-    every = (compact.manifest(files, day) for day in reports.dates(files))
-    compact.sweep(files, [made for made in every if made])
-    taken = {made.date for made in fresh}
-    told = [made for made in manifests if made.date == date or made.date in taken]
+    manifests.sweep(files)
+    told = [made for made in valid if made.date == date or made.date in taken or made.unread]
     return Night(
         date,
         computed,
-        [aside for made in told for aside in made.aside],
-        sorted(day for day in taken & known if day != date),
-        len(manifests),
-        sum(made.sources for made in manifests if made.date == date),
+        [aside for day in planned for aside in day.aside] + [aside for made in told for aside in made.aside],
+        sorted(day.date for day in planned if day.date in taken and day.made and day.date != date),
+        len(valid),
+        sum(made.sources for made in valid if made.date == date),
     )
 
 
-def _compute(spark: Any, files: Files, manifests: list[Manifest], date: str, tell: Tell) -> dict[str, Rows]:
+def _compute(spark: Any, files: Files, valid: list[Manifest], date: str, tell: Tell) -> dict[str, Rows]:
     night = reports.number_of(date)
     first = night - WINDOW_DAYS + 1
     for table in flat.COLUMNS:
         whole = table in views.WHOLE_WINDOW
-        used = [made for made in manifests if whole or made.date == date]
+        used = [made for made in valid if whole or made.date == date]
         _read(spark, files, table, used).createOrReplaceTempView(table)
     tell("computing tables")
 
@@ -217,13 +245,15 @@ def _keep(spark: Any, name: str, query: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Sums of whole numbers come as Decimal where they could be large."""
+    """Sums of whole numbers come as Decimal where they could be large. JSON has no infinite number."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return int(value) if isinstance(value, decimal.Decimal) and value == int(value) else value
 
 
-def _read(spark: Any, files: Files, table: str, manifests: list[Manifest]) -> Any:
+def _read(spark: Any, files: Files, table: str, valid: list[Manifest]) -> Any:
     """Only the files that manifests name; an empty frame when there are none."""
-    paths = [files.url(path) for made in manifests for path in made.files[table]]
+    paths = [files.url(path) for made in valid for path in made.paths(table)]
     if not paths:
         return spark.sql(flat.empty(flat.COLUMNS[table]))
     return spark.read.schema(flat.COLUMNS[table]).parquet(*paths)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import datetime
-import hashlib
 import re
 from typing import NamedTuple
 
-from fleet.files import Entry, Files
+from fleet.files import Files
 
 DAY_FOLDER = re.compile(r"date=(\d{4}-\d\d-\d\d)")
 # 031200-0f3c.jsonl, 031200-0f3c.jsonl.gz
@@ -24,12 +23,17 @@ class Aside(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """One day's report files, by path within the store. `version` changes when any of them does."""
+    """One day's report files. signatures: path within the store -> what changes when the file does; problem: why the
+    folder cannot be listed."""
 
     date: str
-    paths: tuple[str, ...]
+    signatures: dict[str, str]
     size: int
-    version: str
+    problem: str = ""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(self.signatures)
 
 
 def number_of(date: str) -> int:
@@ -56,14 +60,18 @@ def is_date(text: str) -> bool:
 
 def sources(files: Files, date: str) -> Sources:
     """The day's files. What is not named as a report (a file that is still being written) is overlooked."""
-    entries = [entry for entry in files.list(f"date={date}") if not entry.is_folder and REPORT.fullmatch(entry.name)]
-    version = hashlib.sha256("".join(map(_signature, entries)).encode()).hexdigest()
-    paths = tuple(f"date={date}/{entry.name}" for entry in entries)
-    return Sources(date, paths, sum(entry.size for entry in entries), version)
+    try:
+        listed = files.list(f"date={date}")
+    except OSError as error:
+        return Sources(date, {}, 0, error.strerror or str(error))
+    entries = [entry for entry in listed if not entry.is_folder and REPORT.fullmatch(entry.name)]
+    signatures = {f"date={date}/{entry.name}": f"{entry.size} {entry.version}" for entry in entries}
+    return Sources(date, signatures, sum(entry.size for entry in entries))
 
 
-def _signature(entry: Entry) -> str:
-    return f"{entry.name} {entry.size} {entry.version}\n"
+def problem(files: Files, path: str) -> str:
+    """Why a report cannot be read to its end, or nothing."""
+    return files.gzip_problem(path) if path.endswith(".gz") else files.read_problem(path)
 
 
 def readable(files: Files, found: Sources) -> tuple[list[str], list[Aside]]:
@@ -71,9 +79,9 @@ def readable(files: Files, found: Sources) -> tuple[list[str], list[Aside]]:
     whole: list[str] = []
     aside: list[Aside] = []
     for path in found.paths:
-        problem = files.gzip_problem(path) if path.endswith(".gz") else files.read_problem(path)
-        if problem:
-            aside.append(Aside(path, problem))
+        found_wrong = problem(files, path)
+        if found_wrong:
+            aside.append(Aside(path, found_wrong))
         else:
             whole.append(path)
     return whole, aside

@@ -19,6 +19,8 @@ from typing import Any, NamedTuple, TypeVar
 from fleet import reasons
 
 SETTINGS = os.path.join(os.path.dirname(__file__), "settings")
+SCRATCH = "smoke-spark-"
+LEFT_OVER = re.compile(rf"{SCRATCH}(\d+)-\w+")
 MASTER = re.compile(r"spark://([^:/,]+):(\d+)")
 CONNECT_S = 5.0
 # A cluster's master may never answer; a JVM of this machine only takes long when the machine is busy.
@@ -58,7 +60,8 @@ def session(wanted: Wanted) -> Iterator[Any]:
     _only_one()
     if not shutil.which(_java()):
         raise CannotRun("Spark needs Java 17 or later: apt-get install openjdk-17-jre-headless")
-    with tempfile.TemporaryDirectory(prefix="smoke-spark-") as scratch, _without_traces():
+    _sweep(tempfile.gettempdir())
+    with tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{os.getpid()}-") as scratch, _without_traces():
         log = os.path.join(scratch, "spark.log")
         started = _Starter(wanted, _options(wanted, log, scratch), log)
         spark = started.spark()
@@ -74,6 +77,20 @@ def session(wanted: Wanted) -> Iterator[Any]:
         finally:
             _end(spark, graceful=started.makes_classes)
             started.keep_classes()
+
+
+def _sweep(folder: str) -> None:
+    """Remove what our killed jobs left there; each folder is named after the process that it belongs to."""
+    with os.scandir(folder) as entries:
+        found = [entry for entry in entries if LEFT_OVER.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)]
+    for entry in found:
+        match = LEFT_OVER.fullmatch(entry.name)
+        if (
+            match
+            and entry.stat(follow_symlinks=False).st_uid == os.getuid()
+            and not os.path.exists(f"/proc/{match[1]}")
+        ):
+            shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def _only_one() -> None:

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from typing import Any, NoReturn
 
@@ -27,7 +27,14 @@ FETCH_S = 900
 @click.option("--mail", metavar="CONFIG", help="Send the summary, as this YAML file says.")
 @click.option("--print", "show", is_flag=True, help="Print the summary.")
 @click.option("--out", metavar="DIR", help="Also write the summary as a page and its pictures to DIR.")
-@click.option("--keep-days", type=click.IntRange(2), metavar="N", help="Delete reports and tables that are older.")
+@click.option(
+    "--keep-days", type=click.IntRange(30), metavar="N", help="Delete what is older; 30 at least: a night reads those."
+)
+@click.option(
+    "--keep-raw-days", type=click.IntRange(2), metavar="N", help="Delete reports that are older and in the archive."
+)
+@click.option("--prune", is_flag=True, help="Delete also what should have been deleted long ago.")
+@click.option("--failed", metavar="UNIT", help="Only send a mail that this systemd unit failed; needs --mail.")
 @click.option("--demo", is_flag=True, help="Make up a fleet of 200 hosts and 30 days with known faults, and judge it.")
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing but what went wrong.")
 def nightly(
@@ -39,6 +46,9 @@ def nightly(
     show: bool,
     out: str | None,
     keep_days: int | None,
+    keep_raw_days: int | None,
+    prune: bool,
+    failed: str | None,
     demo: bool,
     quiet: bool,
 ) -> None:
@@ -48,14 +58,18 @@ def nightly(
 
     Exit codes: 0 done, 1 done but the mail could not be sent, 3 could not be done.
     """
-    _need_extra()
+    if failed:
+        _mail_failure(mail, failed)
     from fleet import nightly as job
-    from fleet import session
+    from fleet import retention, session
 
     day = _day(date or job.yesterday())
-    spark = session.Wanted(master, settings or "")
+    keep = retention.Wanted(keep_days or 0, keep_raw_days or 0, prune)
+    wanted = job.Wanted(store, day, session.Wanted(master, settings or ""), mail or "", out or "", keep)
+    _told(lambda: job.check(wanted, has_store=not demo))
+    _need_extra()
     with _demo_store(day, quiet) if demo else contextlib.nullcontext(store) as where:
-        done = _run(job.Wanted(where, day, spark, mail or "", out or "", keep_days or 0), quiet)
+        done = _told(lambda: job.run(wanted._replace(store=where), _silent if quiet else _tell))
         if show or demo:
             click.echo(done.summary)
     _end(done, quiet, demo)
@@ -84,13 +98,37 @@ def report_command(what: str, store: str, days: int) -> None:
     sys.exit(EXIT_CODES[worst(standing)] if standing else CANNOT)
 
 
-def _run(wanted: Any, quiet: bool) -> Any:
+def _mail_failure(config: str | None, unit: str) -> NoReturn:
+    """For a unit's OnFailure=; exit code 1 when no mail could be sent."""
+    from fleet import failed, mail
+
+    if not config:
+        raise click.UsageError("--failed needs --mail CONFIG")
+    try:
+        refused = failed.send(mail.read_settings(config), unit)
+    except mail.BadSettings as error:
+        _fail(str(error))
+    except mail.NotSent as error:
+        _say(f"the mail could not be sent: {error}")
+        sys.exit(UNSENT)
+    if refused:
+        _say(f"the server did not take the mail for {', '.join(refused)}")
+    sys.exit(DONE)
+
+
+def _told(work: Callable[[], Any]) -> Any:
+    """Do it; what cannot be done is said in words, and ends the program."""
     from fleet import compact, files, mail, nightly, session
 
+    expected = (nightly.NotYet, nightly.NoReports, session.CannotRun, compact.Incomplete, files.Busy, mail.BadSettings)
     try:
-        return nightly.run(wanted, (lambda _words: None) if quiet else _tell)
-    except (nightly.NoReports, session.CannotRun, compact.Incomplete, files.Busy, mail.BadSettings, OSError) as error:
+        return work()
+    except (*expected, OSError) as error:
         _fail(str(error))
+
+
+def _silent(_words: str) -> None:
+    pass
 
 
 def _tell(words: str) -> None:

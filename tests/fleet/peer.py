@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fleet import compact, flat, nightly, reports, tables, views
+from fleet import flat, manifests, nightly, reports, tables, views
 from fleet.files import LocalFiles
 from fleet.night import Rows
 
@@ -15,11 +15,11 @@ def tables_by_duckdb(store: str, date: str) -> dict[str, Rows]:
 
     files, night = LocalFiles(store), reports.number_of(date)
     first = night - nightly.WINDOW_DAYS + 1
-    made = [found for found in (compact.manifest(files, day) for day in nightly.window(files, date)) if found]
+    made = [found for found in (manifests.manifest(files, day) for day in nightly.window(files, date)) if found]
     database = duckdb.connect()
     for table in flat.COLUMNS:
         used = [one for one in made if table in views.WHOLE_WINDOW or one.date == date]
-        paths = [files.url(path) for one in used for path in one.files[table]]
+        paths = [files.url(path) for one in used for path in one.paths(table)]
         database.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet({paths!r}, hive_partitioning=false)")
     for chain in views.CHAINS:
         for name, query in chain.items():

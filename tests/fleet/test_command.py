@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from fleet import nightly, session
+from fleet import nightly, retention, session
 from smoketests import nightly_command
 from smoketests.nightly_command import report_command
 from tests.fleet.conftest import need_spark, quick_settings
@@ -166,6 +166,30 @@ def test_mail_settings_that_cannot_work_are_said_before_anything_is_done(tmp_pat
     assert not (tmp_path / "_fleet").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--date", "2999-01-01"], "2999-01-01 is not over yet: the last whole day is"),
+        (["--store", "no-such-store"], "no reports of the 30 days"),
+        (["--mail", "no-such.yaml"], "No such file"),
+        (["--settings", "no/such.conf"], "No such file"),
+        (["--keep-days", "29"], "29 is not in the range x>=30"),
+    ],
+)
+def test_wrong_arguments_are_told_before_anything_is_fetched(
+    arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fetched() -> None:
+        raise AssertionError("the extra was asked for")
+
+    monkeypatch.setattr(nightly_command, "_need_extra", fetched)
+    store = ["--store", str(fill(tmp_path))] if "--store" not in arguments else []
+
+    done = smoke(nightly_command.nightly, "--date", NIGHT, *store, *arguments)
+
+    assert (done.exit_code, words in done.output) == (2 if "range" in words else 3, True)
+
+
 def test_the_extra_is_fetched_when_it_is_missing_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
@@ -176,7 +200,7 @@ def test_the_extra_is_fetched_when_it_is_missing_and_said(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(subprocess, "run", offline)
 
-    done = smoke(nightly_command.nightly, "--date", NIGHT)
+    done = smoke(nightly_command.nightly, "--date", NIGHT, "--demo")
 
     assert done.exit_code == 3
     assert asked[0][:4] == [sys.executable, "-m", "pip", "install"]
@@ -223,7 +247,8 @@ def test_what_is_older_than_wanted_is_deleted_and_nothing_else(
     for folder in ("gate", "playbooks"):
         (store / folder / "date=2026-01-01").mkdir(parents=True)
 
-    nightly.run(nightly.Wanted(str(store), NIGHT, keep_days=3))
+    keep = retention.Wanted(keep_days=3, prune=True)
+    nightly.run(nightly.Wanted(str(store), NIGHT, keep=keep))
 
     assert sorted(path.name for path in store.iterdir()) == [
         "_fleet",

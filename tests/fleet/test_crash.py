@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fleet import compact, nightly
+from fleet import manifests, nightly
 from fleet.files import LocalFiles
 from tests.fleet.conftest import quick_settings
 from tests.fleet.history import NIGHT, header, host, line, write_run
@@ -58,8 +58,8 @@ def tables(store: Path) -> dict[str, str]:
 
 
 def rows(store: Path) -> dict[str, dict[str, int]]:
-    made = (compact.manifest(LocalFiles(str(store)), date) for date in (BEFORE, NIGHT))
-    return {manifest.date: manifest.rows for manifest in made if manifest}
+    made = (manifests.manifest(LocalFiles(str(store)), date) for date in (BEFORE, NIGHT))
+    return {day.date: day.rows for day in made if day}
 
 
 @pytest.fixture(scope="module")
@@ -93,8 +93,8 @@ def left_overs(store: Path) -> list[str]:
 
 
 def _files(store: Path, date: str) -> list[str]:
-    made = compact.manifest(LocalFiles(str(store)), date)
-    return [path for paths in made.files.values() for path in paths] if made else []
+    made = manifests.manifest(LocalFiles(str(store)), date)
+    return [part.path for parts in made.files.values() for part in parts] if made else []
 
 
 def test_a_kill_while_a_late_report_is_taken_leaves_the_old_day_whole(

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from fleet import nightly, reasons, session
+from fleet import manifests, nightly, reasons, session
 from fleet.files import LocalFiles
 from tests.fleet.conftest import need_spark, quick_settings
 from tests.fleet.history import NIGHT
@@ -58,7 +58,10 @@ def test_a_java_process_that_ends_by_itself_is_said(tmp_path: Path, code: int, w
     assert "Traceback" not in done.stderr
 
 
-def test_a_compacted_file_that_is_broken_is_named(spark: Any, tmp_path: Path) -> None:
+def test_a_compacted_file_that_breaks_while_it_is_read_is_named(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifests, "damage", lambda *_given: "")  # it was whole when it was looked at
     store = make_store(tmp_path)
     nightly.judge(spark, LocalFiles(str(store)), NIGHT)
     broken = next((store / "_fleet" / "flat" / "problem_days").rglob(f"date={NIGHT}/*.parquet"))

@@ -106,7 +106,7 @@ def test_systemd_finds_nothing_wrong_with_the_units(tmp_path: Path) -> None:
 
     if not shutil.which("systemd-analyze"):
         pytest.skip("needs systemd-analyze: apt-get install systemd")
-    for name in ("fleet-smoke-nightly.service", "fleet-smoke-nightly.timer"):
+    for name in ("fleet-smoke-nightly.service", "fleet-smoke-nightly-failed.service", "fleet-smoke-nightly.timer"):
         text = (FLEET.parent / "packaging" / name).read_text()
         (tmp_path / name).write_text(text.replace("/opt/fleet-smoke/bin/smoke", "/bin/true"))
     command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / "fleet-smoke-nightly.timer")]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fleet import compact, digest, nightly, plain_text, reports
+from fleet import compact, digest, manifests, nightly, plain_text, reports
 from fleet.files import LocalFiles
 from fleet.night import Night
 from tests.fleet.history import NIGHT, header, host, line, write_run
@@ -120,7 +121,7 @@ def test_what_was_compacted_is_not_read_again(spark: Any, tmp_path: Path) -> Non
     write_run(tmp_path, NIGHT, healthy())
     night(spark, tmp_path)
 
-    assert compact.outdated(LocalFiles(str(tmp_path)), [BEFORE, NIGHT]) == []
+    assert [day.stale for day in manifests.plan(LocalFiles(str(tmp_path)), [BEFORE, NIGHT])] == [False, False]
 
 
 def test_a_late_report_is_taken_in_the_next_night(spark: Any, tmp_path: Path) -> None:
@@ -260,6 +261,59 @@ def test_two_clusters_may_each_have_a_host_of_one_name(spark: Any, tmp_path: Pat
     assert [row["cluster"] for row in judged.tables["silent_hosts"]] == ["prod-b"]
 
 
+def test_a_report_that_could_not_be_read_for_a_moment_is_taken_the_next_time(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may read everything, so the refusal is made here; the file itself stays as it is."""
+    write_run(tmp_path, NIGHT, healthy("a01"))
+    lines = [header(host("a02", "s")), line(host("a02", "s"), "mounts", "/d1", "critical")]
+    refused = write_run(tmp_path, NIGHT, lines, "040000", "s")
+    with monkeypatch.context() as patched:
+        said = {refused: "Permission denied"}
+        patched.setattr(LocalFiles, "read_problem", lambda files, name: said.get(files.url(name), ""))
+        before = night(spark, tmp_path)
+
+    after = night(spark, tmp_path)
+
+    assert [(aside.source, aside.problem) for aside in before.aside] == [
+        (f"date={NIGHT}/040000-s.jsonl", "Permission denied")
+    ]
+    assert (changes(before), changes(after)) == (set(), {("new", "a02", "mounts", "/d1")})
+    assert after.aside == []
+
+
+def test_cut_parquet_heals_and_a_day_without_reports_keeps_its_own(spark: Any, tmp_path: Path) -> None:
+    for date in (BEFORE, NIGHT):
+        write_run(tmp_path, date, [*healthy("a01"), line(host("a01"), "mounts", "/d1", "critical")])
+    before = night(spark, tmp_path)
+    shutil.rmtree(tmp_path / f"date={BEFORE}")
+    cut = next((tmp_path / "_fleet" / "flat" / "problem_days").rglob(f"date={NIGHT}/*.parquet"))
+    cut.write_bytes(cut.read_bytes()[:-9])
+
+    after = night(spark, tmp_path)
+
+    assert (after.tables, after.days) == (before.tables, 2)
+    assert changes(after) == {("ongoing", "a01", "mounts", "/d1")}
+
+
+def test_numbers_beyond_all_bounds_and_a_clock_at_2000_spoil_no_table(spark: Any, tmp_path: Path) -> None:
+    run = host("a01")
+    odd = [
+        line(run, "mounts", "/d1", "critical", first_seen=946684800.0),
+        line(run, "disk_usage", "/d1", facts={"data": True, "used_bytes": 1e300, "free_bytes": 5}),
+        line(run, "smart", "S1", facts={"model": "M", "firmware": "F", "reallocated_sectors": 7}),
+        line(run, "clock", "time", "critical", facts={"offset_ms": 3}),
+    ]
+    texts = [text.replace(":7", ":1e400").replace('"offset_ms":3', '"offset_ms":-1e400') for text in odd]
+    write_run(tmp_path, NIGHT, [header(run, clock=946684800.0), *texts])
+
+    judged = night(spark, tmp_path)
+
+    assert max(row["age_days"] for row in judged.tables["changes"]) <= 1
+    stored = (tmp_path / nightly.stored(LocalFiles(str(tmp_path)), NIGHT)).glob("*.jsonl")
+    assert [path.name for path in stored if "Infinity" in path.read_text() or "NaN" in path.read_text()] == []
+
+
 def test_hostile_words_stay_in_their_own_row(spark: Any, tmp_path: Path) -> None:
     evil = host("x'; DROP TABLE fleet; --", cluster="<script>alert(1)</script>", rack="../../etc")
     lines = [
@@ -308,7 +362,7 @@ def test_rows_that_do_not_come_back_stop_the_night_before_its_manifest(
     with pytest.raises(compact.Incomplete, match="rows were written and 0 read back"):
         nightly.judge(spark, files, NIGHT)
 
-    assert compact.manifest(files, NIGHT) is None
+    assert manifests.manifest(files, NIGHT) is None
 
 
 def test_dates_are_days_since_1970() -> None:
