@@ -59,7 +59,9 @@ SOURCE = "'date={date}/110000-bench.jsonl'"
 
 TABLES = {
     "host_days": f"""
-SELECT {{day}}::INT AS day, h.cluster, h.host, role, layout, rack, drawer, power_feed, '6.1.0' AS kernel,
+SELECT {{day}}::INT AS day, h.cluster, h.host,
+  ',disk_latency,disk_usage,memory_errors,mounts,setting,smart,' AS looked, role, layout, rack, drawer, power_feed,
+  '6.1.0' AS kernel,
   '1.0' AS agent,
   TRUE AS answered, 2::BIGINT AS runs, {SOURCE} AS source,
   count(*) FILTER (severity = 5) AS criticals, count(*) FILTER (severity = 4) AS unknowns,
@@ -68,7 +70,8 @@ SELECT {{day}}::INT AS day, h.cluster, h.host, role, layout, rack, drawer, power
   CASE WHEN (hash(h.host) % 800) = 0 THEN 300e0 ELSE 0e0 END AS skew_s
 FROM hosts h JOIN findings f ON f.host = h.host GROUP BY ALL
 UNION ALL
-SELECT {{day}}::INT, cluster, '', '', '', '', '', '', '', '', FALSE, 2, {SOURCE}, count(*) FILTER (bad), 0, 0,
+SELECT {{day}}::INT, cluster, '', ',partitions,zk_quorum,', '', '', '', '', '', '', '', FALSE, 2, {SOURCE},
+  count(*) FILTER (bad), 0, 0,
   count(*) FILTER (NOT bad), 0, NULL, NULL
 FROM clusters GROUP BY cluster ORDER BY 2, 3""",
     "states": f"""
@@ -82,7 +85,8 @@ SELECT {{day}}::INT, cluster, '', '', check_name, item, CASE WHEN bad THEN 'crit
 FROM clusters ORDER BY 2, 3""",
     "problem_days": f"""
 SELECT {{day}}::INT AS day, f.cluster, f.host, rack, check_name, item, 1::BIGINT AS episodes, TRUE AS first_bad,
-  TRUE AS last_bad, severity, severity AS last_severity, ({{day}} * 86400)::BIGINT AS first_seen, {REASON} AS reason,
+  TRUE AS last_bad, severity AS last_severity, CASE WHEN severity != 4 THEN severity END AS seen_severity,
+  ({{day}} * 86400)::BIGINT AS first_seen, {REASON} AS reason,
   'tune-os' AS playbook, {SOURCE} AS source
 FROM findings f JOIN hosts h ON h.host = f.host WHERE severity > 2
 UNION ALL
@@ -106,7 +110,7 @@ FROM items WHERE check_name = 'smart' ORDER BY host, n""",
 SELECT {day}::INT AS day, cluster, host, item, 'ok' AS status,
   CASE WHEN (hash(host, item) % 300) = 0
     THEN ({day} - {first}) * (hash(item, host) % 9) ELSE 0 END::DOUBLE AS corrected,
-  0e0 AS uncorrected
+  0e0 AS uncorrected, 'boot-1' AS boot_id
 FROM items WHERE check_name = 'memory_errors' ORDER BY host, item""",
     "mounts": """
 SELECT *, 8e12 - used_bytes AS free_bytes FROM (

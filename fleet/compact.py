@@ -85,6 +85,7 @@ class _Batch:
         self._spark.sql(flat.LINES).write.parquet(staged)
         self._spark.read.parquet(staged).createOrReplaceTempView("lines")
         self._spark.sql(flat.FINDINGS).createOrReplaceTempView("findings")
+        self._spark.sql(flat.ASKS).createOrReplaceTempView("asks")
 
     def _whole(self) -> list[str]:
         """The files that can be read to their ends; the others are set aside, by name."""

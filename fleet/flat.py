@@ -13,6 +13,7 @@ LONGEST_FACTS = 200_000
 LONGEST_REASON = 500
 LONGEST_NAME = 200
 LONGEST_BAD_LINE = 2000
+LONGEST_LOOKED = 20_000
 # No counter and no size is larger: 1e400 would be infinite, and spoil every sum that it is part of.
 LARGEST_FACT = 1e18
 # No agent is older: what was first seen before that was seen with a clock that was wrong.
@@ -33,6 +34,9 @@ def _severity(column: str) -> str:
     return f"array_position(array({quoted(schema.STATUSES)}), {column})"
 
 
+OK = schema.STATUSES.index("ok") + 1
+FAULTY = ", ".join(str(schema.STATUSES.index(status) + 1) for status in ("warning", "critical"))
+UNSEEN = ", ".join(str(schema.STATUSES.index(status) + 1) for status in ("skipped", "unknown"))
 FIRST_PROBLEM = schema.STATUSES.index(schema.PROBLEMS[0]) + 1
 COLUMNS_OF_RECORD = ", ".join(f"`{name}`" for name in schema.FIELDS)
 MISSING = " ".join(
@@ -90,6 +94,7 @@ SELECT
   power_feed,
   kernel,
   agent,
+  left(boot_id, 100) AS boot_id,
   CASE WHEN abs(clock) <= {LARGEST_FACT:e} THEN clock END AS clock,
   check_name,
   item_name AS item,
@@ -119,33 +124,53 @@ FROM findings
 WHERE is_last
 """
 
-# One row for each item that was a problem in any run of the day. An episode is a row of runs with a problem.
+# Which runs asked which check; blind: it could not look, and says so of no item in particular.
+ASKS = f"""
+SELECT date, day, cluster, host, check_name, run_key, max(started) AS started, max(is_last) AS is_last,
+  max(item = '{schema.NO_ITEM}' AND severity IN ({UNSEEN})) AS blind
+FROM findings
+GROUP BY date, day, cluster, host, check_name, run_key
+"""
+
+# One row for each item that was a problem in any run of the day. A run sees an item as faulty, or as well (it says so,
+# or looked and does not name it), or not at all: `unknown` and `skipped` are no sight. An episode is a row of runs that
+# see it as faulty. seen_severity: of the last run that saw it, {OK} when well, null when none did. last_bad and
+# last_severity: whether it stands at the end of the day, and how: as the last run says, or as the last that saw it.
 PROBLEM_DAYS = f"""
 WITH troubled AS (
   SELECT DISTINCT day, cluster, host, check_name, item FROM findings WHERE bad
 ), runs AS (
-  SELECT f.* FROM findings f JOIN troubled t
-  ON t.day = f.day AND t.cluster = f.cluster AND t.host = f.host AND t.check_name = f.check_name AND t.item = f.item
+  SELECT t.day, t.cluster, t.host, t.check_name, t.item, a.date, a.run_key, a.started, a.is_last,
+    f.severity, coalesce(f.bad, FALSE) AS bad, f.rack, f.first_seen, f.reason, f.playbook, f.source,
+    CASE WHEN f.severity IN ({FAULTY}) THEN TRUE WHEN coalesce(f.severity = {OK}, NOT a.blind) THEN FALSE END AS faulty
+  FROM troubled t
+  JOIN asks a ON a.day = t.day AND a.cluster = t.cluster AND a.host = t.host AND a.check_name = t.check_name
+  LEFT JOIN findings f ON f.day = t.day AND f.cluster = t.cluster AND f.host = t.host AND f.check_name = t.check_name
+    AND f.item = t.item AND f.run_key = a.run_key
 ), marked AS (
-  SELECT *, lag(bad, 1, false) OVER w AS bad_before,
-    row_number() OVER w AS nth
+  SELECT *, last_value(faulty) IGNORE NULLS OVER (PARTITION BY day, cluster, host, check_name, item ORDER BY run_key
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS faulty_before
   FROM runs
-  WINDOW w AS (PARTITION BY day, cluster, host, check_name, item ORDER BY run_key)
+), ended AS (
+  SELECT date, day, cluster, host, check_name, item,
+    left(max_by(rack, run_key) FILTER (WHERE bad), 200) AS rack,
+    count(CASE WHEN faulty AND NOT coalesce(faulty_before, FALSE) THEN 1 END) AS episodes,
+    max(faulty_before IS NULL AND coalesce(faulty, FALSE)) AS first_bad,
+    max_by(CASE WHEN faulty THEN severity ELSE {OK} END, run_key) FILTER (WHERE faulty IS NOT NULL) AS seen_severity,
+    max(CASE WHEN is_last AND bad THEN severity END) AS said_severity,
+    min(CASE WHEN first_seen BETWEEN {FIRST_AGENT} AND started THEN first_seen ELSE started END)
+      FILTER (WHERE bad) AS first_seen,
+    max_by(reason, run_key) FILTER (WHERE bad) AS reason,
+    left(max_by(playbook, run_key) FILTER (WHERE bad), 200) AS playbook,
+    max_by(source, run_key) FILTER (WHERE bad) AS source
+  FROM marked
+  GROUP BY date, day, cluster, host, check_name, item
 )
-SELECT date, day, cluster, host, left(max_by(rack, run_key), 200) AS rack,
-  check_name, item,
-  count(CASE WHEN bad AND NOT bad_before THEN 1 END) AS episodes,
-  max(nth = 1 AND bad) AS first_bad,
-  max(is_last AND bad) AS last_bad,
-  max(severity) AS severity,
-  max(CASE WHEN is_last THEN severity END) AS last_severity,
-  min(CASE WHEN first_seen BETWEEN {FIRST_AGENT} AND started THEN first_seen ELSE started END)
-    FILTER (WHERE bad) AS first_seen,
-  max_by(reason, run_key) FILTER (WHERE bad) AS reason,
-  left(max_by(playbook, run_key) FILTER (WHERE bad), 200) AS playbook,
-  max_by(source, run_key) FILTER (WHERE bad) AS source
-FROM marked
-GROUP BY date, day, cluster, host, check_name, item
+SELECT date, day, cluster, host, rack, check_name, item, episodes, first_bad,
+  said_severity IS NOT NULL OR coalesce(seen_severity IN ({FAULTY}), FALSE) AS last_bad,
+  coalesce(said_severity, CASE WHEN seen_severity IN ({FAULTY}) THEN seen_severity END) AS last_severity,
+  seen_severity, first_seen, reason, playbook, source
+FROM ended
 """
 
 
@@ -161,6 +186,12 @@ WITH asked AS (
   FROM lines
   WHERE problem IS NULL
   GROUP BY ALL
+), looks AS (
+  SELECT day, cluster, host,
+    left(concat(',', array_join(sort_array(collect_set(check_name)), ','), ','), {LONGEST_LOOKED}) AS looked
+  FROM asks
+  WHERE NOT blind
+  GROUP BY day, cluster, host
 ), placed AS (
   SELECT *,
     row_number() OVER (PARTITION BY day, cluster, host ORDER BY own DESC, run_key DESC, is_header DESC, source) AS back,
@@ -191,7 +222,7 @@ WITH asked AS (
   FROM ahead a JOIN usual u ON u.day = a.day AND u.run_id = a.run_id
   GROUP BY a.day, a.cluster, a.host
 )
-SELECT p.date, p.day, p.cluster, p.host,
+SELECT p.date, p.day, p.cluster, p.host, l.looked,
   {_short("p", "role", "layout", "rack")}, {_short("d", "drawer", "power_feed", "kernel", "agent")},
   answered, runs, p.source,
   coalesce(criticals, 0L) AS criticals, coalesce(unknowns, 0L) AS unknowns, coalesce(warnings, 0L) AS warnings,
@@ -200,6 +231,7 @@ FROM placed p
 JOIN hosts h ON h.day = p.day AND h.cluster = p.cluster AND h.host = p.host
 LEFT JOIN placed d ON d.day = p.day AND d.cluster = p.cluster AND d.host = p.host AND d.header_back = 1 AND d.is_header
 LEFT JOIN counted c ON c.day = p.day AND c.cluster = p.cluster AND c.host = p.host
+LEFT JOIN looks l ON l.day = p.day AND l.cluster = p.cluster AND l.host = p.host
 LEFT JOIN skewed s ON s.day = p.day AND s.cluster = p.cluster AND s.host = p.host
 WHERE p.back = 1
 """
@@ -225,12 +257,27 @@ def _followed(check: str, more: str = "", every_run: bool = False) -> str:
     )
 
 
+# The counters start anew with each boot.
+DIMMS = f"""
+WITH boots AS (
+  SELECT day, cluster, host, run_key, max(boot_id) AS boot_id
+  FROM lines
+  WHERE problem IS NULL AND is_header
+  GROUP BY day, cluster, host, run_key
+), counted AS (
+  {_followed("memory_errors", "run_key")}
+)
+SELECT c.* EXCEPT (run_key), b.boot_id
+FROM counted c
+LEFT JOIN boots b ON b.day = c.day AND b.cluster = c.cluster AND b.host = c.host AND b.run_key = c.run_key
+"""
+
 TABLES = {
     "host_days": HOST_DAYS,
     "states": STATES,
     "problem_days": PROBLEM_DAYS,
     "disks": _followed("smart", DISK),
-    "dimms": _followed("memory_errors"),
+    "dimms": DIMMS,
     "mounts": _followed("disk_usage"),
     "latencies": _followed("disk_latency", "hour(timestamp_seconds(started)) AS hour, role, layout", every_run=True),
 }
@@ -242,19 +289,21 @@ SELECT date, source, problem, count(*) AS lines FROM lines WHERE problem IS NOT 
 
 
 COLUMNS = {
-    "host_days": "day INT, cluster STRING, host STRING, role STRING, layout STRING, rack STRING, drawer STRING, "
-    "power_feed STRING, kernel STRING, agent STRING, answered BOOLEAN, runs BIGINT, source STRING, criticals BIGINT, "
-    "unknowns BIGINT, warnings BIGINT, oks BIGINT, skips BIGINT, offset_ms DOUBLE, skew_s DOUBLE",
+    "host_days": "day INT, cluster STRING, host STRING, looked STRING, role STRING, layout STRING, rack STRING, "
+    "drawer STRING, power_feed STRING, kernel STRING, agent STRING, answered BOOLEAN, runs BIGINT, source STRING, "
+    "criticals BIGINT, unknowns BIGINT, warnings BIGINT, oks BIGINT, skips BIGINT, offset_ms DOUBLE, skew_s DOUBLE",
     "states": "day INT, cluster STRING, host STRING, rack STRING, check_name STRING, item STRING, status STRING, "
     "reason STRING, playbook STRING, source STRING",
     "problem_days": "day INT, cluster STRING, host STRING, rack STRING, check_name STRING, item STRING, "
-    "episodes BIGINT, first_bad BOOLEAN, last_bad BOOLEAN, severity BIGINT, last_severity BIGINT, first_seen BIGINT, "
+    "episodes BIGINT, first_bad BOOLEAN, last_bad BOOLEAN, last_severity BIGINT, seen_severity BIGINT, "
+    "first_seen BIGINT, "
     "reason STRING, playbook STRING, source STRING",
     "disks": "day INT, cluster STRING, host STRING, item STRING, status STRING, model STRING, firmware STRING, "
     "slot STRING, "
     "size_bytes DOUBLE, power_on_hours DOUBLE, reallocated DOUBLE, pending DOUBLE, uncorrectable DOUBLE, "
     "grown_defects DOUBLE, wear_percent DOUBLE, disk STRING",
-    "dimms": "day INT, cluster STRING, host STRING, item STRING, status STRING, corrected DOUBLE, uncorrected DOUBLE",
+    "dimms": "day INT, cluster STRING, host STRING, item STRING, status STRING, corrected DOUBLE, uncorrected DOUBLE, "
+    "boot_id STRING",
     "mounts": "day INT, cluster STRING, host STRING, item STRING, status STRING, data BOOLEAN, "
     "used_bytes DOUBLE, free_bytes DOUBLE",
     "latencies": "day INT, cluster STRING, host STRING, item STRING, status STRING, rotational BOOLEAN, "

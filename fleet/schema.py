@@ -34,6 +34,7 @@ HEADER_FIELDS = {
     "kind": "STRING",
     "agent": "STRING",
     "kernel": "STRING",
+    "boot_id": "STRING",
     "clock": "DOUBLE",
     "drawer": "STRING",
     "power_feed": "STRING",

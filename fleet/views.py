@@ -9,71 +9,100 @@ BIT = "CAST(1 AS BIGINT) << (day - {first})"
 
 # One row a host, and one a cluster (host ''). days, answers: the days of the window with a report of it, and of
 # its own, one bit each.
-CALENDAR = f"""
+CALENDAR = """
 SELECT cluster, host,
   min(CASE WHEN answered THEN day END) AS first_day,
-  max(CASE WHEN answered THEN day END) AS last_day,
-  max(CASE WHEN answered AND day < {{night}} THEN day END) AS answer_before,
-  max(CASE WHEN day < {{night}} THEN day END) AS day_before,
-  bit_or({BIT}) AS days,
-  bit_or(CASE WHEN answered THEN {BIT} ELSE 0 END) AS answers
+  max(CASE WHEN answered THEN day END) AS last_day
 FROM host_days
 GROUP BY cluster, host
 """
 
-# Every day that an item was a problem, with the one before it. `fresh`: it was not one at the end of the report before,
-# which is so when a report lies between the two days. `since`: the day on which its episode began, or the agent's
-# first sight of it.
+# On which days was a check seen to look at a host, one bit each? Of each check that found a problem there. What the
+# controller asks of many hosts at once it asked of a host that answered on that day.
+LOOKS = f"""
+WITH troubled AS (
+  SELECT DISTINCT cluster, host, check_name FROM problem_days
+), patterns AS (
+  SELECT cluster, host, looked, bit_or({BIT}) AS days, bit_or(CASE WHEN answered THEN {BIT} ELSE 0 END) AS answers
+  FROM host_days
+  GROUP BY cluster, host, looked
+), own AS (
+  SELECT t.cluster, t.host, t.check_name, bit_or(p.answers) AS answers,
+    bit_or(CASE WHEN instr(p.looked, concat(',', t.check_name, ',')) > 0 THEN p.days ELSE 0 END) AS days
+  FROM troubled t JOIN patterns p ON p.cluster = t.cluster AND p.host = t.host
+  GROUP BY t.cluster, t.host, t.check_name
+), whole AS (
+  SELECT t.cluster, t.check_name,
+    bit_or(CASE WHEN instr(p.looked, concat(',', t.check_name, ',')) > 0 THEN p.days ELSE 0 END) AS days
+  FROM (SELECT DISTINCT cluster, check_name FROM troubled WHERE check_name IN ({CONTROLLER})) t
+  JOIN patterns p ON p.cluster = t.cluster AND p.host = ''
+  GROUP BY t.cluster, t.check_name
+)
+SELECT o.cluster, o.host, o.check_name, o.days | (o.answers & coalesce(w.days, CAST(0 AS BIGINT))) AS days
+FROM own o LEFT JOIN whole w ON w.cluster = o.cluster AND w.check_name = o.check_name
+"""
+
+HIGHEST = "CASE WHEN {0} > 0 THEN CAST(1 AS BIGINT) << CAST(floor(log2({0})) AS INT) ELSE CAST(0 AS BIGINT) END"
+
+# Every day that an item was a problem, with what was known of it before. seen: the days on which it was seen, as
+# faulty or as well. `fresh`: when it was last seen before this day, it was well, or it was never seen. `change`: of a
+# problem that stands. `since`: the day on which it began, or the agent's first sight of it.
 TROUBLES = f"""
-WITH paired AS (
-  SELECT cluster, host, rack, check_name, item, day, episodes, first_bad, last_bad, last_severity,
-    floor(first_seen / 86400) AS seen_day,
-    lag(day) OVER w AS before, lag(last_bad) OVER w AS bad_before, lag(last_severity) OVER w AS severity_before,
-    lead(day) OVER w AS next_day, lead(last_bad) OVER w AS next_bad
-  FROM problem_days
-  WINDOW w AS (PARTITION BY cluster, host, check_name, item ORDER BY day)
-), judged AS (
-  SELECT p.*,
-    CASE WHEN bad_before AND (CASE WHEN p.host = '' OR check_name IN ({CONTROLLER}) THEN c.days ELSE c.answers END
-      & ((CAST(1 AS BIGINT) << (day - {{first}})) - (CAST(1 AS BIGINT) << (before - {{first}} + 1)))) = 0
-      THEN 0 ELSE 1 END AS fresh
-  FROM paired p JOIN calendar c ON c.cluster = p.cluster AND c.host = p.host
-), told AS (
+WITH told AS (
+  SELECT p.cluster, p.host, p.rack, p.check_name, p.item, p.day, p.episodes, p.first_bad, p.last_bad, p.last_severity,
+    p.seen_severity, floor(p.first_seen / 86400) AS seen_day, l.days AS looked, CAST(1 AS BIGINT) << (p.day - {{first}})
+      AS bit
+  FROM problem_days p
+  JOIN looks l ON l.cluster = p.cluster AND l.host = p.host AND l.check_name = p.check_name
+), days AS (
   SELECT *,
-    max(CASE WHEN fresh = 1 OR NOT first_bad THEN day END) OVER (
+    bit_or(CASE WHEN seen_severity IN (3, 5) THEN bit ELSE 0 END) OVER i AS faulty,
+    bit_or(CASE WHEN seen_severity = 5 THEN bit ELSE 0 END) OVER i AS critical,
+    bit_or(CASE WHEN seen_severity IS NULL THEN bit ELSE 0 END) OVER i AS unsure,
+    bit_or(CASE WHEN seen_severity IS NOT NULL THEN bit ELSE 0 END) OVER i AS sure,
+    bit_or(CASE WHEN last_bad THEN bit ELSE 0 END) OVER i AS standing,
+    max(CASE WHEN last_bad THEN day END) OVER i AS last_day
+  FROM told
+  WINDOW i AS (PARTITION BY cluster, host, check_name, item)
+), sighted AS (
+  SELECT *, (looked & ~unsure) | sure AS seen FROM days
+), before AS (
+  SELECT *, {HIGHEST.format("(seen & (bit - 1))")} AS last_seen,
+    {HIGHEST.format("((seen | standing) & (bit - 1))")} AS last_told
+  FROM sighted
+), judged AS (
+  SELECT *,
+    CASE WHEN last_seen & faulty = 0 THEN 1 ELSE 0 END AS fresh,
+    CASE WHEN last_severity = 4 THEN CASE WHEN last_told & standing = 0 THEN 'new' ELSE 'ongoing' END
+      WHEN last_seen & faulty = 0 THEN 'new'
+      WHEN last_severity = 5 AND last_seen & critical = 0 THEN 'worse' ELSE 'ongoing' END AS change
+  FROM before
+), begun AS (
+  SELECT *,
+    max(CASE WHEN seen_severity IS NOT NULL AND NOT first_bad OR change = 'new' THEN day END) OVER (
       PARTITION BY cluster, host, check_name, item ORDER BY day) AS began
   FROM judged
 )
-SELECT cluster, host, rack, check_name, item, day, episodes, first_bad, last_bad, last_severity, severity_before, fresh,
-  next_day, next_bad, least(began, min(seen_day) OVER (PARTITION BY cluster, host, check_name, item, began)) AS since
-FROM told
+SELECT cluster, host, rack, check_name, item, day, episodes, first_bad, last_bad, last_severity, fresh, change, seen,
+  bit, last_day, least(began, min(seen_day) OVER (PARTITION BY cluster, host, check_name, item, began)) AS since
+FROM begun
 """
 
-# What stands tonight and what stood at the report before, of hosts and of clusters (host ''): see tables/changes.py.
+# What stands tonight, and what stood when it was last told and does not stand tonight: resolved when it was seen to be
+# well tonight, else unseen. Of hosts and of clusters (host ''): see tables/changes.py.
 STANDING = """
 WITH gone AS (
-  SELECT t.cluster, t.host, t.rack, t.check_name, t.item, t.day, t.last_severity, t.since
-  FROM troubles t JOIN calendar c
-  ON c.cluster = t.cluster AND c.host = t.host AND (t.day = c.answer_before OR t.day = c.day_before)
-  WHERE t.last_bad AND (t.next_day IS NULL OR (t.next_day = {night} AND NOT t.next_bad))
-), looked_for AS (
-  SELECT /*+ BROADCAST(g) */ g.cluster, g.host, g.check_name, g.item,
-    max(CASE WHEN s.item = g.item THEN 1 ELSE 0 END) AS told,
-    max(CASE WHEN s.item = '-' AND s.status = 'unknown' THEN 1 ELSE 0 END) AS blind
-  FROM gone g JOIN states s ON s.cluster = g.cluster AND s.host = g.host AND s.check_name = g.check_name
-  GROUP BY g.cluster, g.host, g.check_name, g.item
+  SELECT *,
+    CASE WHEN seen & (CAST(1 AS BIGINT) << ({night} - {first})) != 0 THEN 'resolved' ELSE 'unseen' END AS outcome
+  FROM troubles
+  WHERE day < {night} AND day = last_day
+    AND seen & ((CAST(1 AS BIGINT) << ({night} - {first})) - 2 * bit) = 0
 ), both_sides AS (
-  SELECT
-    CASE WHEN fresh = 1 THEN 'new' WHEN last_severity > severity_before THEN 'worse' ELSE 'ongoing' END AS change,
-    cluster, host, rack, check_name, item, day, last_severity, since
+  SELECT change, cluster, host, rack, check_name, item, day, last_severity, since
   FROM troubles
   WHERE day = {night} AND last_bad
   UNION ALL
-  SELECT
-    CASE WHEN l.told = 1 OR l.blind = 0 THEN 'resolved' ELSE 'unseen' END AS change,
-    g.cluster, g.host, g.rack, g.check_name, g.item, g.day, g.last_severity, g.since
-  FROM gone g LEFT JOIN looked_for l
-  ON l.cluster = g.cluster AND l.host = g.host AND l.check_name = g.check_name AND l.item = g.item
+  SELECT outcome AS change, cluster, host, rack, check_name, item, day, last_severity, since FROM gone
 )
 SELECT /*+ BROADCAST(b) */ b.change, b.last_severity, b.cluster, b.host, b.rack, b.check_name, b.item,
   CASE b.last_severity WHEN 5 THEN 'critical' WHEN 4 THEN 'unknown' ELSE 'warning' END AS status,
@@ -100,7 +129,7 @@ SELECT m.cluster, m.host, m.last_day, coalesce(m.last_day = {night}, FALSE) AS a
   CASE WHEN m.last_day = {night} THEN h.oks ELSE 0 END AS oks,
   CASE WHEN coalesce(m.last_day, 0) != {night} THEN 'silent'
     WHEN h.criticals > 0 THEN 'critical' WHEN h.unknowns > 0 THEN 'unknown'
-    WHEN h.warnings > 0 THEN 'warning' ELSE 'ok' END AS health,
+    WHEN h.warnings > 0 THEN 'warning' WHEN h.oks > 0 THEN 'ok' ELSE 'unknown' END AS health,
   h.offset_ms, h.skew_s
 FROM members m JOIN host_days h ON h.cluster = m.cluster AND h.host = m.host AND h.day = m.placed_day
 """
@@ -149,11 +178,11 @@ GROUP BY k.host, k.item, k.cluster, k.kin, k.hour
 
 # Each may use the ones before it in its chain; the chains know nothing of each other.
 CHAINS = (
-    {"calendar": CALENDAR, "troubles": TROUBLES, "standing": STANDING, "fleet": FLEET},
+    {"calendar": CALENDAR, "looks": LOOKS, "troubles": TROUBLES, "standing": STANDING, "fleet": FLEET},
     {"lives": LIVES, "watched": WATCHED},
     {"peak_waits": PEAK_WAITS},
 )
 
 # Which flat tables a night reads for the whole window; of the others it reads the night alone.
 WHOLE_WINDOW = ("host_days", "problem_days", "disks", "dimms", "mounts")
-NIGHT_ALONE = ("states", "latencies")
+NIGHT_ALONE = ("latencies",)

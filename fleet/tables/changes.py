@@ -1,7 +1,8 @@
 """What is new, worse, ongoing or resolved on each host against its report before, and for how long does it stand?
 
-`unseen`: a problem of the report before of which nothing is known today, because the host is silent, or its check was
-not asked or could not look. It is not resolved. age_days counts from the first day of the episode, or from the
+A problem is compared with what was last seen of it: days on which the host was silent, or its check was not asked or
+could not look, say nothing. `unseen`: of a problem that stood when it was last seen nothing is known today; it is not
+resolved, and stands here until it is seen again. age_days counts from the first day of the episode, or from the
 agent's first sight of it where that is earlier.
 """
 

@@ -1,6 +1,7 @@
 """Which DIMMs correct more and more errors?
 
-The counter starts anew with every boot, so its rises are added up: a fall counts as a new start from zero.
+The counter starts anew with every boot, so its rises are added up: another boot id, and a fall, count as a new start
+from zero.
 """
 
 LIMITS = {"week_rise_least": 10, "rising_days_least": 3}
@@ -10,11 +11,13 @@ WITH eventful AS (
   SELECT DISTINCT cluster, host, item FROM dimms WHERE corrected > 0
 ), steps AS (
   SELECT /*+ BROADCAST(e) */ d.cluster, d.host, d.item, d.day, d.corrected, d.uncorrected,
-    lag(d.corrected) OVER (PARTITION BY d.cluster, d.host, d.item ORDER BY d.day) AS before
+    lag(d.corrected) OVER w AS before, d.boot_id != lag(d.boot_id) OVER w AS rebooted
   FROM dimms d JOIN eventful e ON e.cluster = d.cluster AND e.host = d.host AND e.item = d.item
   WHERE d.corrected IS NOT NULL
+  WINDOW w AS (PARTITION BY d.cluster, d.host, d.item ORDER BY d.day)
 ), rises AS (
-  SELECT *, CASE WHEN before IS NULL THEN 0 WHEN corrected >= before THEN corrected - before ELSE corrected END AS rise
+  SELECT *, CASE WHEN before IS NULL THEN 0
+    WHEN corrected >= before AND NOT coalesce(rebooted, FALSE) THEN corrected - before ELSE corrected END AS rise
   FROM steps
 ), summed AS (
   SELECT cluster, host, item,

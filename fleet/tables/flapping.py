@@ -1,4 +1,6 @@
-"""What comes and goes? An episode is a row of reports in which an item was a problem.
+"""What comes and goes? An episode is a row of reports that saw an item as faulty.
+
+Only changes that were seen count: reports in which its check was not asked, or could not look, end no episode.
 
 Only what was a problem within the last days: what flapped a month ago is over.
 """

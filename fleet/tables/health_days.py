@@ -12,9 +12,10 @@ WITH arrived AS (
   SELECT day,
     sum(CASE WHEN answered THEN 1 ELSE 0 END) AS hosts,
     sum(CASE WHEN answered AND criticals > 0 THEN 1 ELSE 0 END) AS critical_hosts,
-    sum(CASE WHEN answered AND criticals = 0 AND unknowns > 0 THEN 1 ELSE 0 END) AS unknown_hosts,
+    sum(CASE WHEN answered AND criticals = 0 AND (unknowns > 0 OR warnings + oks = 0) THEN 1 ELSE 0 END)
+      AS unknown_hosts,
     sum(CASE WHEN answered AND criticals = 0 AND unknowns = 0 AND warnings > 0 THEN 1 ELSE 0 END) AS warning_hosts,
-    sum(CASE WHEN answered AND criticals = 0 AND unknowns = 0 AND warnings = 0 THEN 1 ELSE 0 END) AS ok_hosts
+    sum(CASE WHEN answered AND criticals + unknowns + warnings = 0 AND oks > 0 THEN 1 ELSE 0 END) AS ok_hosts
   FROM host_days
   WHERE host != ''
   GROUP BY day

@@ -13,7 +13,7 @@ from typing import Any
 
 BAD = ("warning", "unknown", "critical")
 RANK = {"skipped": 1, "ok": 2, "warning": 3, "unknown": 4, "critical": 5}
-CONTROLLER = ("reach", "partitions")
+CONTROLLER = ("reach", "partitions", "drift")
 
 Record = dict[str, Any]
 
@@ -43,12 +43,44 @@ class Oracle:
         asked = {day for day, name, check in self.runs if name == host and not (own and check in CONTROLLER)}
         return sorted(asked | {day for day, name in self.headers if name == host})
 
-    def standing(self, day: int, host: str, check: str, item: str) -> Record | None:
-        record = self.last.get((day, host, check), {}).get(item)
-        return record if record and record["status"] in BAD else None
+    def last_run(self, day: int, host: str, check: str) -> dict[str, Record]:
+        return self.last.get((day, host, check), {})
 
-    def calendar(self, host: str, check: str) -> list[int]:
-        return self.days[host] if check in CONTROLLER else self.answers[host]
+    def sights(self, day: int, host: str, check: str, item: str) -> list[bool | None]:
+        """Run by run: True when it saw the item as faulty, False when as well or as gone, None when it did not see."""
+        found: list[bool | None] = []
+        for records in self.runs.get((day, host, check), []):
+            told = {record["item"]: record["status"] for record in records}
+            if item in told:
+                found.append({"ok": False, "warning": True, "critical": True}.get(told[item]))
+            else:
+                found.append(None if told.get("-") in ("unknown", "skipped") else False)
+        return found
+
+    def standing(self, day: int, host: str, check: str, item: str) -> Record | None:
+        """As the last run says; else, as the last run of the day that saw it."""
+        record = self.last_run(day, host, check).get(item)
+        if record and record["status"] in BAD:
+            return record
+        runs = self.runs.get((day, host, check), [])
+        seen = [run for run, sight in enumerate(self.sights(day, host, check, item)) if sight is not None]
+        told = [r for r in runs[seen[-1]] if r["item"] == item] if seen else []
+        return told[0] if told and told[0]["status"] in ("warning", "critical") else None
+
+    def sight(self, day: int, host: str, check: str, item: str) -> str | None:
+        """What was last seen on that day: `ok`, `warning`, `critical`, or None when nothing was."""
+        for records, seen in zip(
+            reversed(self.runs.get((day, host, check), [])), reversed(self.sights(day, host, check, item)), strict=True
+        ):
+            if seen is not None:
+                return next((r["status"] for r in records if r["item"] == item), "ok")
+        whole = f"{host.split('/')[0]}/"
+        mentioned = (day, host, check) in self.runs and any(
+            r["item"] == item and r["status"] in BAD for run in self.runs[day, host, check] for r in run
+        )
+        if check in CONTROLLER and day in self.answers[host] and whole != host and not mentioned:
+            return "ok" if any(sight is False for sight in self.sights(day, whole, check, item)) else None
+        return None
 
     def items(self) -> set[tuple[str, str, str]]:
         """Everything that was ever a problem."""
@@ -60,60 +92,57 @@ class Oracle:
             if record["status"] in BAD
         }
 
-    def course(self, host: str, check: str, item: str) -> list[tuple[int, list[bool]]]:
-        """For each day with a report: in which of its runs the item was a problem. A day it was not in: [False]."""
-        course = []
-        for day in self.calendar(host, check):
-            records = [r for records in self.runs.get((day, host, check), []) for r in records if r["item"] == item]
-            bad = [record["status"] in BAD for record in records]
-            last_told = bool(self.standing(day, host, check, item))
-            if bad and bad[-1] != last_told:
-                bad.append(last_told)  # the last run of the check does not have the item any more
-            course.append((day, bad or [False]))
-        return course
+    def window(self) -> range:
+        return range(min((day for day, _h, _c in self.runs), default=self.night), self.night + 1)
 
-    def episodes(self, host: str, check: str, item: str) -> list[list[int]]:
-        """The days of each row of runs with a problem; one row may go on over several days."""
-        found: list[list[int]] = []
-        before = False
-        for day, runs in self.course(host, check, item):
-            for bad in runs:
-                if bad and not before:
-                    found.append([])
-                if bad:
-                    found[-1].append(day)
-                before = bad
-        return found
+    def episodes(self, host: str, check: str, item: str) -> int:
+        """Rows of sights as faulty; what was not seen ends none."""
+        course: list[bool] = []
+        for day in self.window():
+            sights = [sight for sight in self.sights(day, host, check, item) if sight is not None]
+            course += sights or ([False] if self.sight(day, host, check, item) == "ok" else [])
+        return sum(now and not before for before, now in zip([False, *course], course, strict=False))
 
     def flapping(self, least: int, recent: int) -> list[tuple[Any, ...]]:
         rows = []
         for host, check, item in self.items():
-            episodes = self.episodes(host, check, item)
-            days = {day for episode in episodes for day in episode}
-            if len(episodes) >= least and max(days) > self.night - recent:
-                rows.append((host, check, item, len(episodes), len(days), max(days)))
+            days = {
+                day
+                for day in self.window()
+                for records in self.runs.get((day, host, check), [])
+                for record in records
+                if record["item"] == item and record["status"] in BAD
+            }
+            count = self.episodes(host, check, item)
+            if count >= least and max(days) > self.night - recent:
+                rows.append((host, check, item, count, len(days), max(days)))
         return sorted(rows)
 
     def changes(self) -> list[tuple[Any, ...]]:
         rows = []
         for host, check, item in self.items():
             now = self.standing(self.night, host, check, item)
-            earlier = [day for day in self.calendar(host, check) if day < self.night]
-            before = self.standing(earlier[-1], host, check, item) if earlier else None
             if now:
-                worse = before and RANK[now["status"]] > RANK[before["status"]]
-                change = ("worse" if worse else "ongoing") if before else "new"
-                rows.append((change, host, check, item, now["status"]))
-            elif before:
-                rows.append((self._gone(host, check, item), host, check, item, before["status"]))
+                rows.append((self._change(host, check, item, now), host, check, item, now["status"]))
+                continue
+            for day in reversed(self.window()[:-1]):
+                before = self.standing(day, host, check, item)
+                if before:
+                    seen = self.sight(self.night, host, check, item)
+                    rows.append(("resolved" if seen else "unseen", host, check, item, before["status"]))
+                if before or self.sight(day, host, check, item):
+                    break
         return sorted(rows)
 
-    def _gone(self, host: str, check: str, item: str) -> str:
-        told = self.last.get((self.night, host, check))
-        if told is None:
-            return "unseen"
-        blind = told.get("-", {}).get("status") == "unknown"
-        return "resolved" if item in told or not blind else "unseen"
+    def _change(self, host: str, check: str, item: str, now: Record) -> str:
+        for day in reversed(self.window()[:-1]):
+            seen, stood = self.sight(day, host, check, item), self.standing(day, host, check, item)
+            if now["status"] == "unknown" and (seen or stood):
+                return "ongoing" if stood else "new"
+            if now["status"] != "unknown" and seen:
+                worse = now["status"] == "critical" and seen == "warning"
+                return "new" if seen == "ok" else "worse" if worse else "ongoing"
+        return "new"
 
     def health(self) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = []
@@ -129,7 +158,7 @@ class Oracle:
                 if (d, h) == (self.night, host)
                 for r in last.values()
             ]
-            worst = next((status for status in reversed(BAD) if status in told), "ok")
+            worst = next((status for status in (*reversed(BAD), "ok") if status in told), "unknown")
             rows.append((host, worst, *(told.count(status) for status in ("critical", "unknown", "warning", "ok"))))
         return rows
 
@@ -177,16 +206,22 @@ class Oracle:
             count[2] += failed is not None
         return {key: (disks, days, failures) for key, (disks, days, failures) in found.items()}
 
+    def boot(self, day: int, host: str, run_id: str) -> str | None:
+        return next((r.get("boot_id") for _second, run, r in self.headers.get((day, host), []) if run == run_id), None)
+
     def dimm_trends(self, week: int, days: int) -> list[tuple[Any, ...]]:
         rows = []
         for (host, item), told in self.series("memory_errors").items():
-            counts = [(day, r["facts"]["corrected"]) for day, r in told]
+            counts = [(day, r["facts"]["corrected"], self.boot(day, host, r["run_id"])) for day, r in told]
             steps = zip(counts, counts[1:], strict=False)
-            rises = [(day, count - old if count >= old else count) for (_d, old), (day, count) in steps]
+            rises = [
+                (day, count - old if count >= old and (boot == last or None in (boot, last)) else count)
+                for (_d, old, last), (day, count, boot) in steps
+            ]
             recent = [rise for day, rise in rises if day > self.night - 7]
             before = [rise for day, rise in rises if self.night - 14 < day <= self.night - 7]
             rising = sum(rise > 0 for rise in recent)
-            if any(count for _day, count in counts) and (sum(recent) >= week or rising >= days):
+            if any(count for _day, count, _boot in counts) and (sum(recent) >= week or rising >= days):
                 rows.append((host, item, sum(rise for _d, rise in rises), sum(recent), sum(before), rising))
         return sorted(rows)
 

@@ -47,14 +47,26 @@ class Made:
             said = host(f"h{number // 2:02d}", run_id, cluster=f"c{number % 2}", rack=f"r{number // 8}")
             drift = 400.0 if name == "h10" and back < 2 else 0.0
             clock = (DAY - back) * 86400 + hour * 3600 + self.chance.randrange(5) + drift
-            texts.append(header(said, clock=clock, drawer=f"d{number // 4 % 2}", power_feed=f"f{number % 3}"))
-            asked = ("mounts",) if self.chance.random() < 0.1 else None
+            boot = f"b{number}" if self.chance.random() < 0.8 else f"b{number} {back}"
+            texts.append(
+                header(said, clock=clock, boot_id=boot, drawer=f"d{number // 4 % 2}", power_feed=f"f{number % 3}")
+            )
+            asked = self.chance.choice((None,) * 8 + (("mounts",), ("smart", "clock"), ()))
             texts += [
-                line(said, *finding) for finding in self._findings(name, back) if not asked or finding[0] in asked
+                line(said, *finding) for finding in self._findings(name, back) if asked is None or finding[0] in asked
             ]
+            if self.chance.random() < 0.1:
+                texts.append(line(said, "reach", "ssh", self._status(name, "reach", "ssh")))
+            if self._status(name, "drift", "kernel") in ("warning", "critical"):
+                texts.append(line(said, "drift", "kernel", "warning"))
         for cluster in ("c0", "c1"):
             said = host("", run_id, cluster=cluster, rack="")
-            texts.append(line(said, "partitions", "offline", self._status(cluster, "partitions", "offline")))
+            if self.chance.random() < 0.2:
+                texts.append(line(said, "partitions", "-", self.chance.choice(("unknown", "skipped"))))
+            else:
+                texts.append(line(said, "partitions", "offline", self._status(cluster, "partitions", "offline")))
+            if self.chance.random() < 0.9:
+                texts.append(line(said, "drift", "all"))
         write_run(store, reports.date_of(DAY - back), texts, f"{hour:02d}0000", run_id)
         for text in texts:
             self.lines.append((DAY - back, hour * 3600, run_id, {**json.loads(text), "_second": hour * 3600}))
@@ -69,8 +81,8 @@ class Made:
     def _findings(self, name: str, back: int) -> list[tuple[str, str, str, dict[str, Any]]]:
         age, pace, number = 13 - back, self.paces[name], HOSTS.index(name)
         found: list[tuple[str, str, str, dict[str, Any]]] = []
-        if self.chance.random() < 0.05:
-            found.append(("mounts", "-", "unknown", {}))
+        if self.chance.random() < 0.1:
+            found.append(("mounts", "-", self.chance.choice(("unknown", "unknown", "skipped")), {}))
         else:
             found += [("mounts", f"/d{n}", self._status(name, "mounts", f"/d{n}"), {}) for n in range(3)]
         feed_lost = number % 3 == 1 and back < 2
