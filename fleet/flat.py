@@ -34,7 +34,7 @@ def _severity(column: str) -> str:
     return f"array_position(array({quoted(schema.STATUSES)}), {column})"
 
 
-OK = schema.STATUSES.index("ok") + 1
+SKIPPED, OK = (schema.STATUSES.index(status) + 1 for status in ("skipped", "ok"))
 FAULTY = ", ".join(str(schema.STATUSES.index(status) + 1) for status in ("warning", "critical"))
 UNSEEN = ", ".join(str(schema.STATUSES.index(status) + 1) for status in ("skipped", "unknown"))
 FIRST_PROBLEM = schema.STATUSES.index(schema.PROBLEMS[0]) + 1
@@ -132,17 +132,19 @@ FROM findings
 GROUP BY date, day, cluster, host, check_name, run_key
 """
 
-# One row for each item that was a problem in any run of the day. A run sees an item as faulty, or as well (it says so,
-# or looked and does not name it), or not at all: `unknown` and `skipped` are no sight. An episode is a row of runs that
-# see it as faulty. seen_severity: of the last run that saw it, {OK} when well, null when none did. last_bad and
-# last_severity: whether it stands at the end of the day, and how: as the last run says, or as the last that saw it.
+# One row for each item that was a problem in any run of the day. A run sees an item as faulty, or as well (it says so, or
+# that the question does not apply to it, or it looked and does not name it), or not at all. An episode is a row of runs
+# that see it as faulty. seen_severity: of the last run that saw it, that of ok when well, null when none did. last_bad
+# and last_severity: whether it stands at the end of the day, and how: as the last run says, or the last that saw it.
 PROBLEM_DAYS = f"""
 WITH troubled AS (
   SELECT DISTINCT day, cluster, host, check_name, item FROM findings WHERE bad
 ), runs AS (
   SELECT t.day, t.cluster, t.host, t.check_name, t.item, a.date, a.run_key, a.started, a.is_last,
     f.severity, coalesce(f.bad, FALSE) AS bad, f.rack, f.first_seen, f.reason, f.playbook, f.source,
-    CASE WHEN f.severity IN ({FAULTY}) THEN TRUE WHEN coalesce(f.severity = {OK}, NOT a.blind) THEN FALSE END AS faulty
+    CASE WHEN f.severity IN ({FAULTY}) THEN TRUE
+      WHEN f.severity = {OK} OR f.severity = {SKIPPED} AND t.item != '{schema.NO_ITEM}' THEN FALSE
+      WHEN f.severity IS NULL AND NOT a.blind THEN FALSE END AS faulty
   FROM troubled t
   JOIN asks a ON a.day = t.day AND a.cluster = t.cluster AND a.host = t.host AND a.check_name = t.check_name
   LEFT JOIN findings f ON f.day = t.day AND f.cluster = t.cluster AND f.host = t.host AND f.check_name = t.check_name

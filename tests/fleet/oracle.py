@@ -52,7 +52,9 @@ class Oracle:
         for records in self.runs.get((day, host, check), []):
             told = {record["item"]: record["status"] for record in records}
             if item in told:
-                found.append({"ok": False, "warning": True, "critical": True}.get(told[item]))
+                nothing = "unknown" if item != "-" else "skipped"
+                known = {"ok": False, "skipped": False, "warning": True, "critical": True}
+                found.append(None if told[item] in ("unknown", nothing) else known[told[item]])
             else:
                 found.append(None if told.get("-") in ("unknown", "skipped") else False)
         return found
@@ -73,7 +75,7 @@ class Oracle:
             reversed(self.runs.get((day, host, check), [])), reversed(self.sights(day, host, check, item)), strict=True
         ):
             if seen is not None:
-                return next((r["status"] for r in records if r["item"] == item), "ok")
+                return next((r["status"] for r in records if r["item"] == item and r["status"] in BAD), "ok")
         whole = f"{host.split('/')[0]}/"
         mentioned = (day, host, check) in self.runs and any(
             r["item"] == item and r["status"] in BAD for run in self.runs[day, host, check] for r in run
