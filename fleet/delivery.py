@@ -15,9 +15,9 @@ from email.message import EmailMessage
 from typing import NamedTuple
 
 from fleet import reports
-from fleet.compact import HOME
 from fleet.files import Files
 from fleet.mail import PORTS, STARTTLS, TLS, BadSettings, Settings, password
+from fleet.manifests import HOME
 
 DELIVERIES = f"{HOME}/mail"
 STORE_ID = f"{HOME}/store-id"
@@ -137,6 +137,24 @@ def _send(
             break
         time.sleep(retry_s)
     return after
+
+
+def send_now(mail: EmailMessage, settings: Settings, retry_s: float = RETRY_S) -> list[str]:
+    """Send without a store, so without a note of it; gives who did not get it. Raises NotSent, BadSettings."""
+    secret = password(settings) if settings.user else ""
+    after: dict[str, Recipient] = {}
+    waiting: Sequence[str] = settings.to
+    for left in range(settings.tries - 1, -1, -1):
+        tried, may_change = _try(mail, settings, secret, waiting)
+        after.update(tried)
+        waiting = [address for address in waiting if tried[address].state == WAITING]
+        if not waiting or not left or not may_change:
+            break
+        time.sleep(retry_s)
+    missed = sorted(address for address, row in after.items() if row.state != SENT)
+    if len(missed) == len(settings.to):
+        raise NotSent(_server(settings) + "; ".join(sorted({row.reason for row in after.values()}))[:400])
+    return missed
 
 
 def _try(mail: EmailMessage, settings: Settings, secret: str, to: Sequence[str]) -> tuple[dict[str, Recipient], bool]:

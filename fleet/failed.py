@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import shutil
 import socket
 import subprocess
@@ -9,7 +10,7 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime, make_msgid
 
-from fleet import mail
+from fleet import delivery, mail
 
 LINES = 30
 LONGEST = 4000
@@ -23,7 +24,7 @@ def letter(settings: mail.Settings, unit: str) -> EmailMessage:
     told["Subject"] = f"[smoke] the nightly job failed on {machine}: no summary of the last day"
     told["From"] = settings.sender
     told["To"] = ", ".join(settings.to)
-    told["Date"] = format_datetime(mail._now())
+    told["Date"] = format_datetime(datetime.datetime.now(datetime.timezone.utc))
     told["Message-ID"] = make_msgid(domain=mail._domain(settings.sender))
     told["Auto-Submitted"] = "auto-generated"
     told.set_content(
@@ -51,5 +52,5 @@ def last_lines(unit: str) -> str:
 
 
 def send(settings: mail.Settings, unit: str) -> list[str]:
-    """Gives the addresses that were refused. Raises mail.NotSent, mail.BadSettings."""
-    return mail.send(letter(settings, unit), settings)
+    """Gives the addresses that were refused. Raises delivery.NotSent, mail.BadSettings."""
+    return delivery.send_now(letter(settings, unit), settings)

@@ -80,16 +80,17 @@ def manifest(files: Files, date: str) -> Manifest | None:
 def _read(files: Files, path: str, date: str) -> Manifest | None:
     try:
         made = _parsed(json.loads(files.read(path)))
-    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
+        fits = (made.date, made.layout) == (date, LAYOUT) and set(made.files) == set(made.rows) == set(flat.TABLES)
+    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    fits = (made.date, made.layout) == (date, LAYOUT) and set(made.files) == set(made.rows) == set(flat.TABLES)
     return made if fits else None
 
 
 def _parsed(said: Any) -> Manifest:
     tables = {table: [Part(*map(str, part)) for part in parts] for table, parts in said["files"].items()}
     aside = [Aside(*row) for row in said["aside"]]
-    known = {"files": tables, "aside": aside, "made_of": dict(said["made_of"]), "unread": dict(said["unread"])}
+    known = {"files": tables, "aside": aside, "rows": dict(said["rows"])}
+    known |= {name: {str(path): str(what) for path, what in said[name].items()} for name in ("made_of", "unread")}
     return Manifest(**{**said, **known})
 
 

@@ -93,6 +93,7 @@ def _is_archived(files: Files, date: str) -> bool:
 def _delete(files: Files, date: str) -> None:
     for folder in BY_FILE:
         files.delete(f"{folder}/{date}.json")
+    files.delete(f"{HOME}/mail/{date}.eml")
     files.delete(f"date={date}")
     for table in files.list(FLAT):
         for run in files.list(f"{FLAT}/{table.name}"):

@@ -100,7 +100,7 @@ def report_command(what: str, store: str, days: int) -> None:
 
 def _mail_failure(config: str | None, unit: str) -> NoReturn:
     """For a unit's OnFailure=; exit code 1 when no mail could be sent."""
-    from fleet import failed, mail
+    from fleet import delivery, failed, mail
 
     if not config:
         raise click.UsageError("--failed needs --mail CONFIG")
@@ -108,7 +108,7 @@ def _mail_failure(config: str | None, unit: str) -> NoReturn:
         refused = failed.send(mail.read_settings(config), unit)
     except mail.BadSettings as error:
         _fail(str(error))
-    except mail.NotSent as error:
+    except delivery.NotSent as error:
         _say(f"the mail could not be sent: {error}")
         sys.exit(UNSENT)
     if refused:

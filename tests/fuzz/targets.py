@@ -56,7 +56,7 @@ from agent.sources import (
 )
 from agent.sources.packet_conditions import Connection
 from agent.state import State
-from fleet import compact, mail
+from fleet import mail, manifests
 from inventory import ranges
 from inventory.model import Host
 from smoketests import belief, host_keys
@@ -218,7 +218,7 @@ class _OneFile:
 
 
 def _manifest(text: str) -> None:
-    compact.manifest(_OneFile(text), "2026-11-20")  # type: ignore[arg-type]  # all that is asked of it
+    manifests.manifest(_OneFile(text), "2026-11-20")  # type: ignore[arg-type]  # all that is asked of it
 
 
 def _state(text: str) -> None:
