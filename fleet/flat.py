@@ -132,10 +132,10 @@ FROM findings
 GROUP BY date, day, cluster, host, check_name, run_key
 """
 
-# One row for each item that was a problem in any run of the day. A run sees an item as faulty, or as well (it says so,
-# or that the question does not apply to it, or it looked and does not name it), or not at all. An episode is a row of
-# runs that see it as faulty. seen_severity: of the last run that saw it, that of ok when well, null when none did. last_bad
-# and last_severity: whether it stands at the end of the day, and how: as the last run says, or the last that saw it.
+# One row for each item that was a problem in any run of the day. A run sees an item as faulty; or as well: it says so,
+# or that the question does not apply to it, or it looked and does not name it; or not at all. An episode is a row of
+# runs that see it as faulty. seen_severity: of the last run that saw it, that of ok when well, null when none did.
+# last_bad, last_severity: whether it stands at the day's end, and how: as the last run says, or the last to see it.
 PROBLEM_DAYS = f"""
 WITH troubled AS (
   SELECT DISTINCT day, cluster, host, check_name, item FROM findings WHERE bad
