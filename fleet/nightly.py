@@ -12,7 +12,7 @@ import json
 import math
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -42,6 +42,7 @@ TABLES = f"{HOME}/tables"
 NIGHTS = f"{HOME}/night"
 SUMMARIES = f"{HOME}/summary"
 LOCK = f"{HOME}/lock"
+ROSTER = f"{HOME}/roster.jsonl"
 
 Tell = Callable[[str], None]
 
@@ -54,6 +55,17 @@ class NotYet(Exception):
     """The day is not over."""
 
 
+class Member(NamedTuple):
+    """A host that the inventory names. maintenance: why it may be silent."""
+
+    cluster: str
+    host: str
+    maintenance: str = ""
+
+
+Roster = Sequence[Member]
+
+
 class Wanted(NamedTuple):
     """What to do. mail and out: a settings file and a folder, or empty."""
 
@@ -63,6 +75,7 @@ class Wanted(NamedTuple):
     mail: str = ""
     out: str = ""
     keep: retention.Wanted = retention.Wanted()
+    roster: Roster | None = None
 
 
 class Done(NamedTuple):
@@ -91,7 +104,7 @@ def run(wanted: Wanted, tell: Tell = lambda _words: None) -> Done:
     settings = mail.read_settings(wanted.mail) if wanted.mail else None
     with _at_work(wanted) as (files, spark):
         _make_room(files, wanted, tell)
-        night = judge(spark, files, wanted.date, tell)
+        night = judge(spark, files, wanted.date, tell, wanted.roster)
         return deliver(files, night, wanted, settings, tell)
 
 
@@ -184,13 +197,14 @@ def _need_reports(files: Files, date: str) -> None:
         raise NoReports(f"{files.url('')} has no reports of the {WINDOW_DAYS} days up to {date}")
 
 
-def judge(spark: Any, files: Files, date: str, tell: Tell = lambda _words: None) -> Night:
+def judge(spark: Any, files: Files, date: str, tell: Tell = lambda _words: None, roster: Roster | None = None) -> Night:
     """Compact what is new or late, compute the night's tables, and leave both in the store."""
     planned = manifests.plan(files, window(files, date))
     fresh = compact.compact(spark, files, [day.sources for day in planned if day.stale], tell)
     taken = {made.date: made for made in fresh}
     valid = [made for made in (taken.get(day.date, day.made) for day in planned) if made]
-    computed = _compute(spark, files, valid, date, tell)
+    _roster_view(spark, files, roster or ())
+    computed = _compute(spark, files, valid, date, tell, roster is not None)
     _write(files, date, computed)
     tell("tables written")
     manifests.sweep(files)
@@ -205,7 +219,17 @@ def judge(spark: Any, files: Files, date: str, tell: Tell = lambda _words: None)
     )
 
 
-def _compute(spark: Any, files: Files, valid: list[Manifest], date: str, tell: Tell) -> dict[str, Rows]:
+def _roster_view(spark: Any, files: Files, roster: Roster) -> None:
+    """Through a file: rows of Python's would start Python workers."""
+    if roster:
+        files.replace(ROSTER, "".join(json.dumps(member._asdict()) + "\n" for member in roster).encode())
+    frame = spark.read.schema(views.ROSTER).json(files.url(ROSTER)) if roster else spark.sql(flat.empty(views.ROSTER))
+    frame.createOrReplaceTempView("roster")
+
+
+def _compute(
+    spark: Any, files: Files, valid: list[Manifest], date: str, tell: Tell, has_roster: bool
+) -> dict[str, Rows]:
     night = reports.number_of(date)
     first = night - WINDOW_DAYS + 1
     for table in flat.COLUMNS:
@@ -215,7 +239,10 @@ def _compute(spark: Any, files: Files, valid: list[Manifest], date: str, tell: T
     tell("computing tables")
 
     def keep(chain: dict[str, str]) -> list[Any]:
-        return [_keep(spark, name, query.format(night=night, first=first)) for name, query in chain.items()]
+        return [
+            _keep(spark, name, query.format(night=night, first=first, has_roster=has_roster))
+            for name, query in chain.items()
+        ]
 
     def rows(table: str) -> Rows:
         return [

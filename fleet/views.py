@@ -112,27 +112,37 @@ JOIN problem_days p ON p.cluster = b.cluster AND p.host = b.host AND p.check_nam
   AND p.day = b.day
 """
 
-# The hosts that a night is about: each that answered in the window, or that the controller asked for in vain today.
+# The hosts that a night is about. With an inventory (roster): those that it names, and those that answered today though
+# it does not. Without: each that answered in the window, or that the controller asked for in vain today.
 FLEET = """
 WITH wanted AS (
   SELECT DISTINCT cluster, host FROM problem_days WHERE day = {night} AND check_name = 'reach' AND last_bad
-), members AS (
-  SELECT c.cluster, c.host, c.last_day, coalesce(c.last_day, {night}) AS placed_day
+), known AS (
+  SELECT c.cluster, c.host, c.last_day, coalesce(c.last_day, {night}) AS placed_day,
+    c.last_day IS NOT NULL OR w.host IS NOT NULL AS told
   FROM calendar c LEFT JOIN wanted w ON w.cluster = c.cluster AND w.host = c.host
-  WHERE c.host != '' AND (c.last_day IS NOT NULL OR w.host IS NOT NULL)
+  WHERE c.host != ''
+), members AS (
+  SELECT coalesce(k.cluster, r.cluster) AS cluster, coalesce(k.host, r.host) AS host, k.last_day, k.placed_day,
+    coalesce(r.maintenance, '') AS maintenance
+  FROM known k FULL JOIN roster r ON r.cluster = k.cluster AND r.host = k.host
+  WHERE CASE WHEN {has_roster} THEN r.host IS NOT NULL OR k.last_day = {night} ELSE k.told END
 )
-SELECT m.cluster, m.host, m.last_day, coalesce(m.last_day = {night}, FALSE) AS answered,
+SELECT m.cluster, m.host, m.last_day, coalesce(m.last_day = {night}, FALSE) AS answered, m.maintenance,
   h.role, h.layout, h.rack, h.drawer, h.power_feed, h.source,
   CASE WHEN m.last_day = {night} THEN h.criticals ELSE 0 END AS criticals,
   CASE WHEN m.last_day = {night} THEN h.unknowns ELSE 0 END AS unknowns,
   CASE WHEN m.last_day = {night} THEN h.warnings ELSE 0 END AS warnings,
   CASE WHEN m.last_day = {night} THEN h.oks ELSE 0 END AS oks,
-  CASE WHEN coalesce(m.last_day, 0) != {night} THEN 'silent'
+  CASE WHEN coalesce(m.last_day, 0) != {night} THEN CASE WHEN m.maintenance = '' THEN 'silent' ELSE 'maintenance' END
     WHEN h.criticals > 0 THEN 'critical' WHEN h.unknowns > 0 THEN 'unknown'
     WHEN h.warnings > 0 THEN 'warning' WHEN h.oks > 0 THEN 'ok' ELSE 'unknown' END AS health,
   h.offset_ms, h.skew_s
-FROM members m JOIN host_days h ON h.cluster = m.cluster AND h.host = m.host AND h.day = m.placed_day
+FROM members m LEFT JOIN host_days h ON h.cluster = m.cluster AND h.host = m.host AND h.day = m.placed_day
 """
+
+# The inventory's hosts; empty when none was given.
+ROSTER = "cluster STRING, host STRING, maintenance STRING"
 
 
 def _extremes(metric: str) -> str:

@@ -52,6 +52,7 @@ class Host:
 
     sudo: `auto` (unless the user is root), `yes`, `no`, or `agent` (only the agent that is installed there).
     python: the interpreter to use there, empty to look for one.
+    maintenance: why it may be silent for a while.
     peers: `host:port` of other machines that it must reach, see inventory.peers.
     limits: check -> limit -> number, below the key `items` also item -> limit -> number, most specific merged in.
     """
@@ -66,6 +67,7 @@ class Host:
     rack: str = ""
     drawer: str = ""
     power_feed: str = ""
+    maintenance: str = ""
     mounts: tuple[Mount, ...] = ()
     disks: tuple[str, ...] = ()
     interfaces: tuple[Interface, ...] = ()

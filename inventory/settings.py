@@ -24,7 +24,7 @@ class Said(NamedTuple):
 
 Settings = dict[Path, Said]
 
-TEXTS = ("address", "user", "python", "layout", "rack", "drawer", "power_feed", "firewall")
+TEXTS = ("address", "user", "python", "layout", "rack", "drawer", "power_feed", "maintenance", "firewall")
 # one value for each host of a range; the host's name may stand in it
 PER_HOST = (("address",), ("rack",), ("drawer",), ("power_feed",), ("broker_id",), ("bmc", "address"))
 NAMED = (("address",), ("bmc", "address"), ("bmc", "password_file"))

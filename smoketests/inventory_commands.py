@@ -90,7 +90,8 @@ def settings_of(host: Host) -> Iterator[tuple[str, Any]]:
     """All that was said of a host, under the names by which its origin is known."""
     yield "name", host.name
     for name in ("address", "port", "user", "sudo", "python", "roles", "layout", "rack", "drawer", "power_feed",
-                 "broker_id", "disks", "psus", "ports", "zookeeper", "firewall", "write_probe"):  # fmt: skip
+                 "maintenance", "broker_id", "disks", "psus", "ports", "zookeeper", "firewall",
+                 "write_probe"):  # fmt: skip
         value = getattr(host, name)
         if value not in ("", (), None) and not (name == "port" and not value):
             yield name, value

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from typing import Any, NoReturn
 
@@ -22,6 +22,9 @@ FETCH_S = 900
 @click.command()
 @click.option("--date", "-d", metavar="YYYY-MM-DD", help="The day to judge. [default: yesterday, UTC]")
 @click.option("--store", "-s", default="results", show_default=True, metavar="DIR", help="Also hdfs:// or s3a://")
+@click.option(
+    "--inventory", "-i", multiple=True, metavar="PATH", help="Who is there: others are retired, and may be silent."
+)
 @click.option("--master", default="local[*]", show_default=True, metavar="URL", help="local[*], spark://…, yarn")
 @click.option("--settings", metavar="NAME|FILE", help="Spark's settings: small, large, cluster, or a file of yours.")
 @click.option("--mail", metavar="CONFIG", help="Send the summary, as this YAML file says.")
@@ -40,6 +43,7 @@ FETCH_S = 900
 def nightly(
     date: str | None,
     store: str,
+    inventory: tuple[str, ...],
     master: str,
     settings: str | None,
     mail: str | None,
@@ -65,7 +69,9 @@ def nightly(
 
     day = _day(date or job.yesterday())
     keep = retention.Wanted(keep_days or 0, keep_raw_days or 0, prune)
-    wanted = job.Wanted(store, day, session.Wanted(master, settings or ""), mail or "", out or "", keep)
+    wanted = job.Wanted(
+        store, day, session.Wanted(master, settings or ""), mail or "", out or "", keep, _roster(inventory)
+    )
     _told(lambda: job.check(wanted, has_store=not demo))
     _need_extra()
     with _demo_store(day, quiet) if demo else contextlib.nullcontext(store) as where:
@@ -96,6 +102,20 @@ def report_command(what: str, store: str, days: int) -> None:
         finding["status"] for checks in found.states.values() for items in checks.values() for finding in items.values()
     ]
     sys.exit(EXIT_CODES[worst(standing)] if standing else CANNOT)
+
+
+def _roster(paths: Sequence[str]) -> Any:
+    """The inventory's hosts, or None where none is named."""
+    if not paths:
+        return None
+    from fleet import nightly
+    from inventory import loader, problems
+
+    try:
+        found = loader.load(paths)
+    except (problems.InventoryError, OSError) as error:
+        _fail(str(error))
+    return tuple(nightly.Member(host.cluster, host.name, host.maintenance) for host in found.hosts)
 
 
 def _mail_failure(config: str | None, unit: str) -> NoReturn:

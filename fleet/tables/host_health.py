@@ -1,7 +1,8 @@
 """How is each host?
 
 `health` is its worst status; `unknown` when it answered and nothing was seen of it (every check was skipped, or none
-came); `silent` when it did not report this day, and then the counts are zero, not known.
+came); `silent`, or `maintenance` where the inventory says so, when it did not report this day: then the counts are
+zero, not known.
 """
 
 LIMITS: dict[str, float] = {}

@@ -10,6 +10,7 @@ SELECT cluster, rack,
   sum(CASE WHEN health = 'warning' THEN 1 ELSE 0 END) AS warning_hosts,
   sum(CASE WHEN health = 'ok' THEN 1 ELSE 0 END) AS ok_hosts,
   sum(CASE WHEN health = 'silent' THEN 1 ELSE 0 END) AS silent_hosts,
+  sum(CASE WHEN health = 'maintenance' THEN 1 ELSE 0 END) AS maintenance_hosts,
   sum(criticals) AS criticals, sum(unknowns) AS unknowns, sum(warnings) AS warnings
 FROM fleet
 GROUP BY cluster, rack

@@ -26,7 +26,7 @@ WITH faults AS (
   WHERE day = {{night}} AND last_bad AND host != '' AND check_name != 'reach'
     AND check_name IN ({quoted(HARDWARE_CHECKS)})
   UNION ALL
-  SELECT concat(cluster, '/', host) AS unit, 'silent' AS check_name FROM fleet WHERE NOT answered
+  SELECT concat(cluster, '/', host) AS unit, 'silent' AS check_name FROM fleet WHERE health = 'silent'
 ), kinds AS (
   SELECT * FROM (VALUES (1, 'drawer'), (2, 'rack'), (3, 'power feed')) AS named(place, kind)
 ), places AS (

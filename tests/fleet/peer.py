@@ -21,9 +21,11 @@ def tables_by_duckdb(store: str, date: str) -> dict[str, Rows]:
         used = [one for one in made if table in views.WHOLE_WINDOW or one.date == date]
         paths = [files.url(path) for one in used for path in one.paths(table)]
         database.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet({paths!r}, hive_partitioning=false)")
+    columns = ", ".join(f"NULL::{column.split()[1]} AS {column.split()[0]}" for column in views.ROSTER.split(", "))
+    database.execute(f"CREATE VIEW roster AS SELECT {columns} WHERE FALSE")
     for chain in views.CHAINS:
         for name, query in chain.items():
-            database.execute(f"CREATE TEMP TABLE {name} AS {query.format(night=night, first=first)}")
+            database.execute(f"CREATE TEMP TABLE {name} AS {query.format(night=night, first=first, has_roster=False)}")
     return {name: _rows(database, tables.query(name, night, first)) for name in tables.names()}
 
 

@@ -173,6 +173,7 @@ def test_mail_settings_that_cannot_work_are_said_before_anything_is_done(tmp_pat
         (["--store", "no-such-store"], "no reports of the 30 days"),
         (["--mail", "no-such.yaml"], "No such file"),
         (["--settings", "no/such.conf"], "No such file"),
+        (["--inventory", "no-such.yaml"], "no-such.yaml"),
         (["--keep-days", "29"], "29 is not in the range x>=30"),
     ],
 )

@@ -184,6 +184,29 @@ def test_a_host_that_only_the_controller_speaks_of_is_silent(spark: Any, tmp_pat
     assert digest.digest(judged).subject == f"[smoke] {NIGHT}: 1 critical, 1 silent of 2 hosts"
 
 
+def test_the_inventory_says_who_is_missed(spark: Any, tmp_path: Path) -> None:
+    """One is retired, one in maintenance, one never reported, and one answers though it is not named."""
+    for date in (BEFORE, NIGHT):
+        names = ["a01", "extra"] + (["retired", "mended", "gone"] if date == BEFORE else [])
+        write_run(tmp_path, date, [text for name in names for text in healthy(name)])
+    named = (("a01", ""), ("mended", "new board"), ("gone", ""), ("never", ""))
+    roster = [nightly.Member("prod-a", name, why) for name, why in named]
+
+    judged = nightly.judge(spark, LocalFiles(str(tmp_path)), NIGHT, roster=roster)
+
+    assert [(row["host"], row["health"]) for row in judged.tables["host_health"]] == [
+        ("a01", "ok"),
+        ("extra", "ok"),
+        ("gone", "silent"),
+        ("mended", "maintenance"),
+        ("never", "silent"),
+    ]
+    assert sorted(row["host"] for row in judged.tables["silent_hosts"]) == ["gone", "never"]
+    (cluster,) = judged.tables["cluster_health"]
+    assert (cluster["hosts"], cluster["silent_hosts"], cluster["maintenance_hosts"]) == (5, 2, 1)
+    assert "never" in plain_text.text(digest.digest(judged))
+
+
 def test_a_day_without_any_report_says_so(spark: Any, tmp_path: Path) -> None:
     write_run(tmp_path, BEFORE, [*healthy("a01"), *healthy("a02")])
 
