@@ -32,9 +32,8 @@ VARIABLES = {
 }
 OURS = "smoke_"
 SETTINGS = ("address", "port", "user", "python", "sudo", "roles", "layout", "rack", "drawer", "power_feed",
-            "mounts",
-            "maintenance", "disks", "interfaces", "psus", "bmc", "ports", "zookeeper", "firewall", "write_probe", "limits",
-            "skip", "broker_id")  # fmt: skip
+            "maintenance", "mounts", "disks", "interfaces", "psus", "bmc", "ports", "zookeeper", "firewall",
+            "write_probe", "limits", "skip", "broker_id")  # fmt: skip
 NUMBERS = ("port", "psus", "broker_id", "bmc.port")
 CLUSTER = "smoke_cluster"
 DEFAULT_CLUSTER = "kafka"
