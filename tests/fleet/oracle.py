@@ -177,12 +177,20 @@ class Oracle:
                         found[host, item].append((day, record))
         return found
 
+    def disks(self) -> dict[str, list[tuple[int, str, Record]]]:
+        """serial -> (day, host, the record of that day's last run), wherever it was."""
+        found: dict[str, list[tuple[int, str, Record]]] = defaultdict(list)
+        for (host, item), told in self.series("smart").items():
+            found[item] += [(day, host, record) for day, record in told]
+        return {item: sorted(told, key=lambda one: one[:2]) for item, told in found.items()}
+
     def disk_trends(self, limits: dict[str, Any], facts: dict[str, str]) -> list[tuple[Any, ...]]:
         rows = []
-        for (host, item), told in self.series("smart").items():
+        for item, places in self.disks().items():
+            host, told = places[-1][1], [(day, record) for day, _host, record in places]
             for metric, fact in facts.items():
                 points = [(day, r["facts"][fact]) for day, r in told if r["facts"].get(fact) is not None]
-                if len(points) < limits["days_least"] or points[-1][0] != self.night:
+                if len(points) < limits["days_least"] or points[-1][0] != self.night or told[-1][0] != self.night:
                     continue
                 value, least = points[-1][1], min(y for _x, y in points)
                 pace = slope(points)
@@ -197,7 +205,8 @@ class Oracle:
     def failure_rates(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         """model and firmware -> disks, drive days, failures."""
         found: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
-        for told in self.series("smart").values():
+        for places in self.disks().values():
+            told = [(day, record) for day, _host, record in places]
             failed = next((day for day, record in told if record["status"] == "critical"), None)
             named = [r["facts"] for _day, r in told if r["facts"].get("model")]
             if not named or failed == told[0][0]:
