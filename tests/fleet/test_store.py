@@ -265,8 +265,8 @@ def test_findings_of_two_clusters_as_wholes_are_both_told(spark: Any, tmp_path: 
     clusters = [(row["cluster"], row["hosts"], row["cluster_criticals"]) for row in judged.tables["cluster_health"]]
     assert clusters == [("prod-a", 1, 1), ("prod-b", 1, 1)]
     assert judged.tables["silent_hosts"] == []
-    told = plain_text.text(digest.digest(judged))
-    assert ("3 partitions have no leader" in told, "17 partitions have no leader" in told) == (True, True)
+    words = plain_text.text(digest.digest(judged))
+    assert ("3 partitions have no leader" in words, "17 partitions have no leader" in words) == (True, True)
 
 
 def test_two_clusters_may_each_have_a_host_of_one_name(spark: Any, tmp_path: Path) -> None:
