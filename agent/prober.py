@@ -116,8 +116,8 @@ def touch_read(path: str) -> Dict[str, Any]:
 
 def touch_named(path: str, pid: int) -> Dict[str, Any]:
     """Read a file that process `pid` names, as its user would: what that user may not read is not read for them."""
-    regular_files.take_rights_of(pid)
-    with regular_files.opened(path) as file:
+    rights = regular_files.take_rights_of(pid)
+    with regular_files.opened(path, rights) as file:
         if os.fstat(file.fileno()).st_size > MAX_NAMED_BYTES:
             raise OSError(errno.EFBIG, f"larger than {MAX_NAMED_BYTES >> 10} kB")
         return {"text": file.read(MAX_NAMED_BYTES).decode("utf-8", "replace")}

@@ -5,29 +5,50 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import BinaryIO
+from typing import BinaryIO, FrozenSet, NamedTuple, Optional
 
 
-def take_rights_of(pid: int) -> None:
+class Rights(NamedTuple):
+    """Whose rights a file is read with."""
+
+    uid: int
+    groups: FrozenSet[int]
+
+    def may_read(self, seen: os.stat_result) -> bool:
+        """By the file's permission bits."""
+        shift = 6 if seen.st_uid == self.uid else 3 if seen.st_gid in self.groups else 0
+        return self.uid == 0 or bool(seen.st_mode >> shift & 4)
+
+
+def take_rights_of(pid: int) -> Optional[Rights]:
     """From now on files are opened as that process's user and groups, if we are root; for a child of the server only.
 
-    The real user stays root, so that the other user can neither stop nor trace this process.
+    The real user stays root, so that the other user can neither stop nor trace this process. Where root itself may not
+    do that (a systemd unit without CAP_SETUID), the rights to be held against each file's permission bits.
     """
     if os.geteuid() != 0:
-        return
+        return None
     with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
         said = dict(row.partition(":")[::2] for row in file)
-    os.setgroups([int(group) for group in said["Groups"].split()])
-    os.setegid(int(said["Gid"].split()[1]))
-    os.seteuid(int(said["Uid"].split()[1]))
+    uid, gid = int(said["Uid"].split()[1]), int(said["Gid"].split()[1])
+    groups = [int(group) for group in said["Groups"].split()]
+    try:
+        os.setgroups(groups)
+        os.setegid(gid)
+        os.seteuid(uid)
+    except OSError:
+        return Rights(uid, frozenset((gid, *groups)))
+    return None
 
 
-def opened(path: str) -> BinaryIO:
+def opened(path: str, rights: Optional[Rights] = None) -> BinaryIO:
     """A regular file, for reading. A device or a pipe is not even opened: that alone can hang, or arm a watchdog."""
     seen = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(seen).st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
+        if rights and not rights.may_read(os.fstat(seen)):
+            raise PermissionError(errno.EACCES, "Permission denied")
         return open(os.open(f"/proc/self/fd/{seen}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     finally:
         os.close(seen)

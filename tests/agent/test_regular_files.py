@@ -87,6 +87,36 @@ def test_root_reads_for_a_process_only_what_its_own_user_may_read(host: LiveHost
 
 
 @pytest.mark.root
+def test_root_that_may_not_change_its_user_goes_by_the_permission_bits(folder: pathlib.Path) -> None:
+    """As in a systemd unit without CAP_SETUID."""
+    for name, mode in (("secret", 0o600), ("public", 0o644)):
+        (folder / name).write_text("broker.id=1\n")
+        (folder / name).chmod(mode)
+    (folder / "own").write_text("broker.id=1\n")
+    (folder / "own").chmod(0o400)
+    os.chown(folder / "own", NOBODY, NOBODY)
+    program = """
+import sys
+from agent import prober
+for name in ("secret", "public", "own"):
+    try:
+        print(name, bool(prober.touch_named(f"{sys.argv[1]}/{name}", int(sys.argv[2]))["text"]))
+    except PermissionError:
+        print(name, False)
+"""
+    with as_nobody("sleep", "60") as process:
+        try:
+            told = subprocess.run(
+                ["setpriv", "--bounding-set", "-setuid,-setgid", sys.executable, "-c", program, str(folder),
+                 str(process.pid)],
+                cwd=pathlib.Path(prober.__file__).parents[1], capture_output=True, text=True, check=True,
+            ).stdout  # fmt: skip
+        finally:
+            process.kill()
+    assert told.split() == ["secret", "False", "public", "True", "own", "True"]
+
+
+@pytest.mark.root
 def test_who_reads_with_anothers_rights_cannot_be_stopped_by_them(folder: pathlib.Path) -> None:
     with as_nobody("sleep", "60") as process:
         child = os.fork()

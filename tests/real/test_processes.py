@@ -301,3 +301,14 @@ def test_a_real_chronyd_that_says_normal_while_the_clock_is_seconds_off_is_criti
     assert finding.facts["offset_ms"] == pytest.approx(3000, abs=200)
     assert (finding.status, finding.verdict.playbook) == ("critical", clock.PLAYBOOK)
     assert "by chronyd" in finding.verdict.reason
+
+
+def test_a_megabyte_in_one_line_of_a_log_does_not_hold_the_agent(agent: Agent, broker: StandInBroker) -> None:
+    """What any user can do who may start a program with the looks of a broker: the agent has 60 s, and needs a few."""
+    agent("kafka_log")
+    broker.write(broker.server_log, "ERROR x " + "/a" * (1 << 19) + ": No space left on device\n")
+    broker.write(broker.server_log, "ERROR " * (1 << 18) + "LogDirFailureChannel)\n")
+    began = time.monotonic()
+
+    assert any(name.startswith("kafka_log/broker") for name in agent("kafka_log"))
+    assert time.monotonic() - began < 45
