@@ -36,7 +36,7 @@ KEYS: Mapping[str, Sequence[str]] = {
         "exits",
         "takes_away",
     ),
-    "kafka": (*ANY, "kafka", "changes", "seconds", "no_undo", "may_fail"),
+    "kafka": (*ANY, "kafka", "mb_per_second", "changes", "seconds", "no_undo", "may_fail"),
     "check": (*ANY, "check", "item", "status", "may_fail"),
     "confirm": (*ANY, "confirm", "takes_away", "unattended"),
     "wait": (

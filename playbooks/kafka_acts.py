@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inventory.model import Cluster
-from playbooks import kafka_moves
+from playbooks import kafka_moves, kafka_throttle
 from playbooks.kafka_moves import CannotMove, Moves
+from playbooks.model import MB_PER_SECOND
 from smoketests.gate.receivers import MOST_PERCENT
 from smoketests.readers import CannotRead, client_properties
 from smoketests.readers import kafka as reader
@@ -34,17 +35,22 @@ class ActFailed(Exception):
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an act would do. moves: partition -> its replicas then. leaders: to be elected. words: for a person."""
+    """What an act would do. moves: partition -> its replicas then. leaders: to be elected. words: for a person.
+
+    throttle: what holds the copying back meanwhile. under_way: moves of a drain that was begun before.
+    """
 
     act: str
     words: tuple[str, ...]
     moves: Moves = field(default_factory=dict)
     leaders: tuple[Partition, ...] = ()
     cancelled: tuple[Partition, ...] = ()
+    throttle: kafka_throttle.Settings = field(default_factory=dict)
+    under_way: tuple[Partition, ...] = ()
 
     @property
     def empty(self) -> bool:
-        return not (self.moves or self.leaders or self.cancelled)
+        return not (self.moves or self.leaders or self.cancelled or self.under_way)
 
     @property
     def before(self) -> dict[str, list[int]]:
@@ -60,27 +66,43 @@ def look(cluster: Cluster) -> KafkaFacts:
     return facts
 
 
-def plan(act: str, facts: KafkaFacts, broker: int | None, before: Order, most_percent: float = MOST_PERCENT) -> Wanted:
+def plan(
+    act: str, facts: KafkaFacts, broker: int | None, before: Order, most_percent: float = MOST_PERCENT,
+    mb_per_second: int = MB_PER_SECOND,
+) -> Wanted:  # fmt: skip
     """What there is to do. before: the order of replicas before leaders were moved away. CannotMove.
 
-    most_percent: how full a drain may make a disk.
+    most_percent: how full a drain may make a disk. mb_per_second: so much of it each broker sends and takes at most.
     """
     partitions = facts.partitions or ()
     if act == CANCEL:
-        return _cancel(partitions)
+        return cancel(partitions)
     if act == ELECT:
         return _elect(partitions, broker, before)
     if broker is None:
         raise CannotMove(f"{act} is for one broker, and this machine has none whose id is known")
     if act == AWAY:
         return _away(partitions, broker)
-    moves = kafka_moves.drain(partitions, facts.brokers, broker, facts.log_dirs or (), most_percent)
+    return _drain(facts, broker, most_percent, mb_per_second)
+
+
+def _drain(facts: KafkaFacts, broker: int, most_percent: float, mb_per_second: int) -> Wanted:
+    partitions = facts.partitions or ()
+    under_way = tuple(one for one in partitions if broker in one.removing)
+    rest = [one for one in partitions if one not in under_way]
+    moves = kafka_moves.drain(rest, facts.brokers, broker, facts.log_dirs or (), most_percent)
     size = sum(one.size_bytes or 0 for one in moves) / 1e9
-    return Wanted(act, (f"{len(moves)} replicas of broker {broker} are copied elsewhere, {size:.1f} GB",
-                        *kafka_moves.words(moves)), moves)  # fmt: skip
+    words = [f"{len(moves)} replicas of broker {broker} are copied elsewhere, {size:.1f} GB", *kafka_moves.words(moves)]
+    if under_way:
+        words.append(f"{len(under_way)} more are being copied already")
+    throttle = kafka_throttle.wanted(moves, facts.throttled or (), mb_per_second) if moves else {}
+    if throttle:
+        words.append(f"copying is throttled to {mb_per_second} MB/s a broker until it is done")
+    return Wanted(DRAIN, tuple(words), moves, throttle=throttle, under_way=under_way)
 
 
-def _cancel(partitions: Sequence[Partition]) -> Wanted:
+def cancel(partitions: Sequence[Partition]) -> Wanted:
+    """Call off what is under way of these partitions."""
     moving = tuple(one for one in partitions if one.adding or one.removing)
     return Wanted(CANCEL, (f"{len(moving)} reassignments are called off", *(one.name for one in moving[:10])),
                   cancelled=moving)  # fmt: skip
@@ -110,6 +132,8 @@ def carry_out(wanted: Wanted, cluster: Cluster, seconds: float, show: Show) -> N
     until = time.monotonic() + seconds
     admin = reader.connect(cluster.kafka, client_properties.of(cluster.name))
     try:
+        kafka_throttle.put(admin, wanted.throttle)
+        _wait(admin, dict.fromkeys(wanted.under_way, ()), until, show)
         for batch in _batches(wanted):
             _reassign(admin, batch)
             _wait(admin, batch, until, show)
@@ -117,6 +141,17 @@ def carry_out(wanted: Wanted, cluster: Cluster, seconds: float, show: Show) -> N
             _reassign(admin, dict.fromkeys(wanted.cancelled))
         if wanted.leaders:
             _elected(admin, wanted.leaders)
+    except Exception as error:
+        raise _failure(error) from error
+    finally:
+        admin.close()
+
+
+def unthrottle(items: Sequence[str], cluster: Cluster) -> None:
+    """Take away what a drain set, by the items of its journal. ActFailed, CannotRead."""
+    admin = reader.connect(cluster.kafka, client_properties.of(cluster.name))
+    try:
+        kafka_throttle.take_away(admin, items)
     except Exception as error:
         raise _failure(error) from error
     finally:
@@ -151,6 +186,8 @@ def _reassign(admin: Any, moves: Mapping[Partition, Sequence[int] | None]) -> No
 
 def _wait(admin: Any, batch: Moves, until: float, show: Show) -> None:
     """Until none of these moves is under way; a person sees how many are left."""
+    if not batch:
+        return
     asked = [_topic_partition(one) for one in batch]
     told = -1
     while True:
@@ -178,4 +215,5 @@ def _topic_partition(one: Partition) -> Any:
     return TopicPartition(one.topic, one.number)
 
 
-__all__ = ["ActFailed", "CannotMove", "CannotRead", "Wanted", "carry_out", "look", "plan"]
+__all__ = ["ActFailed", "CannotMove", "CannotRead", "Wanted", "cancel", "carry_out", "look", "plan",
+           "unthrottle"]  # fmt: skip

@@ -18,6 +18,8 @@ EVERY_S = 15
 WAIT_S = 3600
 # one GO alone may be luck
 STEADY = 3
+# a drain leaves the rest of a 1 GbE card, and most of a 10 GbE one, to clients
+MB_PER_SECOND = 50
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 CONDITION = re.compile(r"(.*?)(?<!\s)\s+(==|!=|not in|in)\s+(.*)", re.DOTALL)
 
@@ -67,8 +69,8 @@ class Step:
     words: what a person confirms, or what is waited for. every, deadline: of a wait. minutes: of the gate's lock.
     readings: how many times in a row the gate must say GO to a wait. each: `need.field` of a list; the step is done
     once for each, as {each}. may_fail: goes on when it fails. exits: the exit codes that are good. takes_away: it takes
-    something of the cluster away, so GO must be fresh. unattended: --yes confirms it. was_done:
-    like `done`, asked only of a step of which nobody wrote down how it ended.
+    something of the cluster away, so GO must be fresh. unattended: --yes confirms it. was_done: like `done`, asked only
+    of a step of which nobody wrote down how it ended. mb_per_second: of a drain, for each broker.
     """
 
     kind: str
@@ -101,6 +103,7 @@ class Step:
     readings: int = STEADY
     unattended: bool = False
     was_done: tuple[str, ...] = ()
+    mb_per_second: int = MB_PER_SECOND
 
     def texts(self) -> Iterator[str]:
         """Everything in it that may hold placeholders."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from playbooks.model import Playbook, Step
 
 WIDTH = 80
+ROLLING = "Rolling: several hosts (--host kafka-a[01-12]) are done one after the other; `run --yes` may answer for you."
 
 
 def table(playbooks: Sequence[Playbook]) -> str:
@@ -29,6 +30,7 @@ def playbook(one: Playbook) -> str:
         *wrapped("At risk meanwhile: " + one.risk),
         "",
         *(["Safe: `run --yes` may answer for you.", ""] if one.safe else []),
+        *([*wrapped(ROLLING), ""] if one.rolling else []),
         "Steps (? asks first, ! destroys data):",
     ]
     return "\n".join([*about, *(line for number, step in enumerate(one.steps, 1) for line in _step(number, step))])

@@ -7,12 +7,12 @@ from typing import Any
 
 from agent.formats.text import printable
 from inventory.model import Cluster
-from playbooks import changes, kafka_acts
+from playbooks import changes, kafka_acts, kafka_throttle
 from playbooks.filling import Action
 from playbooks.kafka_acts import ActFailed, CannotMove, CannotRead, Wanted
 from playbooks.person import Stopped
 from playbooks.session import Failed, NotKnown, Session
-from smoketests.gate import receivers
+from smoketests.gate import receivers, runs
 from smoketests.gate.runs import REPLICA_ORDER
 
 
@@ -27,6 +27,7 @@ def do(session: Session, action: Action) -> None:
     for row in wanted.words:
         session.show("   " + printable(row))
     if wanted.empty:
+        _unthrottle(session, action, cluster)
         session.note("already", action, **_put_back(session, action.step.act))
         return
     session.hold()
@@ -35,13 +36,29 @@ def do(session: Session, action: Action) -> None:
         return
     session.note("started", action, act=action.step.act, before=wanted.before, **_changed(wanted))
     _carry_out(session, action, wanted, cluster)
+    _unthrottle(session, action, cluster)
     session.note("ended", action, **_put_back(session, action.step.act))
 
 
+def _unthrottle(session: Session, action: Action, cluster: Cluster) -> None:
+    """Nothing is copied any more: what this run set to hold it back is taken away. Failed, NotKnown."""
+    items = [one.item for one in runs.left(session.journal.events) if one.kind == runs.THROTTLE]
+    if not items:
+        return
+    try:
+        kafka_acts.unthrottle(items, cluster)
+    except (ActFailed, CannotRead) as error:
+        session.note("failed", action, why=f"the throttle could not be taken away: {printable(str(error))}")
+        raise Failed(f"the throttle could not be taken away: {printable(str(error))}") from error
+    session.note("unthrottled", restores=[[runs.THROTTLE, item] for item in items])
+    session.show("   the throttle is taken away")
+
+
 def _changed(wanted: Wanted) -> dict[str, list[Any]]:
-    """Of leaders that go away, the order of replicas that is to come back."""
-    after = {one.name: new for one, new in wanted.moves.items()}
-    return changes.of_orders(wanted.before, after) if wanted.act == kafka_acts.AWAY else {}
+    """Of leaders that go away, the order of replicas that is to come back; of a drain, what holds it back."""
+    if wanted.act == kafka_acts.AWAY:
+        return changes.of_orders(wanted.before, {one.name: new for one, new in wanted.moves.items()})
+    return {"changes": kafka_throttle.changes(wanted.throttle)} if wanted.throttle else {}
 
 
 def _put_back(session: Session, act: str) -> dict[str, list[Any]]:
@@ -69,10 +86,13 @@ def undo(session: Session, action: Action) -> None:
         return
     cluster = _cluster(session)
     wanted = _wanted(session, action, act, cluster)
+    if act == kafka_acts.CANCEL:
+        wanted = kafka_acts.cancel([one for one in wanted.cancelled if broker_id(session) in one.removing])
     for row in wanted.words:
         session.show("   " + printable(row))
     session.hold()
     if wanted.empty:
+        _unthrottle(session, action, cluster)
         session.note("undo ended", action, **_put_back(session, act))
         return
     if not session.yes and session.person.choose("   Take it back?", {"y": "yes", "s": "leave it as it is"}) == "s":
@@ -80,6 +100,7 @@ def undo(session: Session, action: Action) -> None:
         return
     session.note("undo started", action)
     _carry_out(session, action, wanted, cluster)
+    _unthrottle(session, action, cluster)
     session.note("undo ended", action, **_put_back(session, act))
 
 
@@ -95,7 +116,7 @@ def _cluster(session: Session) -> Cluster:
 def _wanted(session: Session, action: Action, act: str, cluster: Cluster) -> Wanted:
     try:
         facts, most = kafka_acts.look(cluster), receivers.limit_of(cluster)
-        return kafka_acts.plan(act, facts, broker_id(session), before(session), most)
+        return kafka_acts.plan(act, facts, broker_id(session), before(session), most, action.step.mb_per_second)
     except CannotRead as error:
         raise NotKnown(f"Kafka: {printable(str(error))}") from error
     except CannotMove as error:

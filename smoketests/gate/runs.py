@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from smoketests.gate.maintenance import DECOMMISSION
+
 FOLDER, ENDING = "playbooks", ".jsonl"
 LARGEST = 64 << 20
 MOST_DAYS = 60
@@ -142,8 +144,14 @@ def _run(store: str, run_id: str) -> Run | None:
     purposes = dict.fromkeys(re.findall(r"\bgate: ([a-z-]+)", str(plan.get("source", ""))))
     return Run(
         run_id, playbook, host, of, RUNNING if running else over, (who or [""])[-1][:200], str(rows[-1].get("at", "")),
-        (steps or [""])[-1], tuple(purposes), tuple(left(rows)),
+        (steps or [""])[-1], tuple(purposes), tuple(_unmeant(left(rows), over, purposes)),
     )  # fmt: skip
+
+
+def _unmeant(changes: Sequence[Change], over: str, purposes: Iterable[str]) -> list[Change]:
+    """Without what was the aim: a broker that left for good stays stopped and disabled."""
+    gone = over == FINISHED and DECOMMISSION in purposes
+    return [one for one in changes if not (gone and one.kind in (UNIT_DISABLED, UNIT_STOPPED))]
 
 
 def left(rows: Sequence[Event]) -> list[Change]:

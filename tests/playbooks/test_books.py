@@ -289,9 +289,13 @@ def test_the_modules_that_name_playbooks_are_really_read() -> None:
     assert importlib.import_module("agent.checks.mounts").PLAYBOOK == "hidden-readonly"
 
 
+def kind(playbook: Playbook) -> str:
+    return "yes" if playbook.safe else "no, rolling" if playbook.rolling else "no"
+
+
 def table() -> str:
     """The rows of docs/playbooks.md, as they should be."""
-    rows = [f"| `{name}` | {book(name).title} | {'yes' if book(name).safe else 'no'} |" for name in names()]
+    rows = [f"| `{name}` | {book(name).title} | {kind(book(name))} |" for name in names()]
     return "\n".join(["| playbook | what | safe |", "|---|---|---|", *rows])
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playbooks import kafka_moves
+from playbooks import kafka_acts, kafka_moves, kafka_throttle
 from playbooks.kafka_moves import CannotMove
-from smoketests.readers.kafka_facts import Partition
+from smoketests.readers.kafka_facts import KafkaFacts, Partition
 from smoketests.readers.zookeeper import Registered
 
 
@@ -101,3 +101,27 @@ def test_a_drain_keeps_the_number_of_replicas_and_of_racks(
         assert 0 not in new and len(set(new)) == len(partition.replicas)
         assert len({racks[replica] for replica in new}) >= len({racks[replica] for replica in partition.replicas})
         assert sum(old != now for old, now in zip(partition.replicas, new)) == 1, "nothing else moves"
+
+
+def test_a_drain_holds_back_only_its_own_replicas_and_leaves_throttles_of_others() -> None:
+    moves = {one(1, 2): (3, 2), one(1, 3, number=1): (2, 3)}
+
+    found = kafka_throttle.wanted(moves, ("broker 2",), 50)
+
+    rate = {kafka_throttle.LEADER_RATE: "50000000", kafka_throttle.FOLLOWER_RATE: "50000000"}
+    replicas = {kafka_throttle.LEADERS: "0:1,0:2,1:1,1:3", kafka_throttle.FOLLOWERS: "0:3,1:2"}
+    assert found == {"broker 1": rate, "broker 3": rate, "topic orders": replicas}
+    assert [change["item"] for change in kafka_throttle.changes(found)][:2] == [
+        f"broker 1 {kafka_throttle.LEADER_RATE}", f"broker 1 {kafka_throttle.FOLLOWER_RATE}"]  # fmt: skip
+
+
+def test_a_drain_that_was_interrupted_waits_for_what_is_copied_already_and_plans_the_rest() -> None:
+    begun = one(1, 3, 2)._replace(adding=(3,), removing=(1,))
+    rest = one(1, 2, number=1)
+    facts = KafkaFacts(*([None] * len(KafkaFacts._fields)))  # type: ignore[arg-type]
+    facts = facts._replace(partitions=(begun, rest), brokers=(broker(1), broker(2), broker(3)))
+
+    wanted = kafka_acts.plan(kafka_acts.DRAIN, facts, 1, {})
+
+    assert wanted.under_way == (begun,) and list(wanted.moves) == [rest] and not wanted.empty
+    assert "1 more are being copied already" in wanted.words

@@ -62,6 +62,14 @@ def test_a_run_that_ended_without_putting_something_back_is_found(tmp_path: path
     assert left(tmp_path) == [("finished", [("replica order", "orders-0")])]
 
 
+def test_a_broker_that_left_for_good_is_meant_to_stay_stopped(tmp_path: pathlib.Path) -> None:
+    rows: list[dict[str, Any]] = [{"event": "started", "step": "5", "changes": [DISABLED]}, {"event": "finished"}]
+    write(tmp_path, *rows, source="steps:\n  - gate: decommission\n")
+    write(tmp_path, *rows[:1], source="steps:\n  - gate: decommission\n", run_id="20261117-031200-0002")
+
+    assert left(tmp_path) == [("stopped", [("unit disabled", "kafka.service")])], "one that did not end is told"
+
+
 def test_an_order_that_was_changed_twice_is_known_as_it_was_at_first(tmp_path: pathlib.Path) -> None:
     again = {**MOVED, "before": [2, 3, 1], "after": [3, 2, 1]}
     write(tmp_path, {"event": "started", "changes": [MOVED]}, {"event": "started", "changes": [again]})
