@@ -35,7 +35,7 @@ def run(playbook: Playbook, hosts: list[str], store: str, yes: bool, options: Op
     for name, word in (("plan_id", "--plan"), ("disk", "--disk"), ("item", "--item")):
         if options[name]:
             raise click.UsageError(f"{word} is for one host, and --host names {len(hosts)}")
-    _look_at_all(playbook, hosts, store, options)
+    _look_at_all(playbook, hosts, store, yes, options)
     try:
         roll = rolling.begin(store, playbook, hosts, options["inventories"], lock.owner())
     except OSError as error:
@@ -62,7 +62,7 @@ def resume(roll_id: str, store: str, yes: bool, options: dict[str, Any]) -> NoRe
     _go(roll, playbook, store, yes, {**options, "inventories": options["inventories"] or roll.inventories})
 
 
-def _look_at_all(playbook: Playbook, hosts: list[str], store: str, options: Options) -> None:
+def _look_at_all(playbook: Playbook, hosts: list[str], store: str, yes: bool, options: Options) -> None:
     problems = []
     for name in hosts:
         target = _target(name, store, options)
@@ -70,7 +70,9 @@ def _look_at_all(playbook: Playbook, hosts: list[str], store: str, options: Opti
             made = plans.make(playbook, target, _choice(options), say)
             problems += [f"{name}: {problem}" for problem in plan_text.problems(made)]
             if not rolling.takes_away(made):
-                problems.append(f"{name}: nothing there is taken away by {playbook.name}: no server of it is known")
+                problems.append(f"{name}: {playbook.name} has nothing to do there: no server was found")
+            if yes and rolling.wants_person(made):
+                problems.append(f"{name}: only a person can confirm this: {rolling.wants_person(made)}")
         except CannotPlan as error:
             problems.append(f"{name}: {error}")
         finally:

@@ -172,4 +172,25 @@ def takes_away(made: Plan) -> bool:
     return False
 
 
-__all__ = ["InUse", "NoPlan", "Roll", "begin", "following", "ids", "is_one", "read", "reopen", "takes_away"]
+def wants_person(made: Plan) -> str:
+    """What only a person can confirm on this machine; empty if --yes can do all."""
+    filling = made.filling()
+    for step in made.playbook.steps:
+        if step.kind == "confirm" and not step.unattended and filling.holds(step.when):
+            return " ".join(filling.words(step.words).split())
+    return ""
+
+
+__all__ = [
+    "InUse",
+    "NoPlan",
+    "Roll",
+    "begin",
+    "following",
+    "ids",
+    "is_one",
+    "read",
+    "reopen",
+    "takes_away",
+    "wants_person",
+]

@@ -50,7 +50,8 @@ GO_AGE = (
 )  # fmt: skip
 ACCEPTING = (
     *GO_AGE,
-    click.option("--accept", multiple=True, metavar="RULE#ID", help="Accept this finding of the gate, as it names it."),
+    click.option("--accept", multiple=True, metavar="RULE#ID",
+                 help="Accept this finding of the gate, as it names it (disks#1a2b3c); for this command alone."),
     click.option("--because", default="", metavar="WHY", help="Why; it is kept with the decision."),
 )  # fmt: skip
 
@@ -73,7 +74,7 @@ def run(name: str, yes: bool, own: Sequence[str], store: str, plan_id: str, **op
     _check_yes(book, yes)
     _check_accepting(options)
     hosts = _hosts(book, options)
-    if len(hosts) > 1:
+    if len(hosts) > 1 or (hosts and yes and not plan_id):
         from playbooks import roll_commands
 
         options["sudo_password"] = sudo_password(options["ask_sudo"])

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from inventory.model import Cluster, Host
 from playbooks import rolling
-from playbooks.plan import NoPlan
+from playbooks.facts import Choice
+from playbooks.kinds import Fact
+from playbooks.plan import NoPlan, Plan
 from smoketests import readers
 from smoketests.cluster.view import ClusterView
 from smoketests.readers.kafka_facts import KafkaFacts
@@ -115,6 +117,24 @@ def test_any_line_may_stand_in_it(rows: list[dict[str, Any]]) -> None:
         one.take({"event": "", **row})
     assert set(one.left) | set(one.done) == {"kafka-a01", "kafka-a02"}
     json.dumps(one.words)
+
+
+@pytest.mark.parametrize(
+    ("values", "goes", "person"),
+    [
+        ({"unit": "kafka.service", "managed": "systemd"}, True, ""),
+        ({"managed": "otherwise"}, True, "The broker of kafka-a01 runs without a systemd unit"),
+        ({}, False, ""),
+    ],
+)
+def test_a_machine_that_only_a_person_can_restart_is_told_before_anything_is_begun(
+    values: dict[str, str], goes: bool, person: str
+) -> None:
+    facts = {"broker": Fact("broker", values), "zookeeper": Fact("zookeeper", {})}
+    made = Plan(ID, book("rolling-restart"), "", "kafka-a01", "", "prod-a", "", facts, (), Choice())
+
+    assert rolling.takes_away(made) == goes
+    assert rolling.wants_person(made).startswith(person) and bool(rolling.wants_person(made)) == bool(person)
 
 
 @pytest.mark.parametrize(

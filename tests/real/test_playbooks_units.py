@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.playbooks.desk import Desk, kill
-from tests.real.gate_site import BROKERS
+from tests.real.gate_site import BROKERS, QUORUM
 from tests.real.namespace import wait_for
 from tests.real.unit_site import HOME, UnitSite, left_behind, unit_site
 
@@ -110,6 +110,22 @@ def test_with_twelve_good_looks_a_cluster_is_restarted_as_written(cluster: UnitS
     assert answer.stdout.count("12 of 12: GO") == 3
     assert [now - then for now, then in zip(cluster.starts(), before)] == [1, 1, 1]
     assert whole_again(cluster) and left_behind(desk) == []
+
+
+@pytest.mark.kafka
+def test_the_controllers_of_a_quorum_are_restarted_too_their_leader_last(
+    cluster: UnitSite, tmp_path: pathlib.Path
+) -> None:
+    desk = cluster.desk(tmp_path, "zk-a[01-03]", "rolling-restart", ("readings: 12", "readings: 2"))
+    before = cluster.starts(*QUORUM)
+    leader = cluster.site.kafka.until("a leader", lambda facts: facts.quorum and facts.quorum.leader)
+
+    answer = desk.smoke("run", "rolling-restart", "--yes")
+
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert [now - then for now, then in zip(cluster.starts(*QUORUM), before)] == [1, 1, 1]
+    last = QUORUM[list(cluster.site.kafka.controllers).index(leader)]
+    assert f"== {last} (3 of 3)" in answer.stdout and left_behind(desk) == []
 
 
 def systemctl(cluster: UnitSite, host: str, *words: str) -> str:

@@ -26,6 +26,8 @@ class UnitSite:
         self.site = site
         for host, number in zip(BROKERS, IDS):
             self._adopt(host, BROKER_UNIT, site.kafka.brokers[number].process.pid, site.kafka.brokers[number].folder)
+        for host, controller in zip(QUORUM, site.kafka.controllers.values()):
+            self._adopt(host, BROKER_UNIT, controller.process.pid, controller.folder)
         if site.kafka.ensemble:
             for host, member in zip(QUORUM, site.kafka.ensemble.members):
                 self._adopt(host, ZOOKEEPER_UNIT, member.process.pid, member.folder)
