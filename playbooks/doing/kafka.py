@@ -40,9 +40,14 @@ def do(session: Session, action: Action) -> None:
     session.note("ended", action, **_put_back(session, action.step.act))
 
 
+def _throttles(session: Session) -> list[str]:
+    """What this run throttles now, by its journal."""
+    return [one.item for one in runs.left(session.journal.events) if one.kind == runs.THROTTLE]
+
+
 def _unthrottle(session: Session, action: Action, cluster: Cluster) -> None:
     """Nothing is copied any more: what this run set to hold it back is taken away. Failed, NotKnown."""
-    items = [one.item for one in runs.left(session.journal.events) if one.kind == runs.THROTTLE]
+    items = _throttles(session)
     if not items:
         return
     try:
@@ -129,9 +134,22 @@ def _carry_out(session: Session, action: Action, wanted: Wanted, cluster: Cluste
         kafka_acts.carry_out(wanted, cluster, action.step.seconds, session.show)
     except ActFailed as error:
         session.note("failed", action, why=printable(str(error)))
-        raise Failed(printable(str(error))) from error
+        raise Failed(printable(f"{error}{_throttle_left(session, action, cluster)}")) from error
     except CannotRead as error:
         raise NotKnown(f"Kafka: {printable(str(error))}") from error
+
+
+def _throttle_left(session: Session, action: Action, cluster: Cluster) -> str:
+    """Behind a drain that failed: nothing is held back where nothing is copied; else a clause about what stays."""
+    if not _throttles(session):
+        return ""
+    try:
+        if not any(broker_id(session) in one.removing for one in kafka_acts.look(cluster).partitions or ()):
+            _unthrottle(session, action, cluster)
+            return ""
+    except (CannotRead, Failed) as error:
+        session.show(f"   {printable(str(error))}")
+    return "; the throttle stays until the copying is done or called off: resume, or undo"
 
 
 def broker_id(session: Session) -> int | None:

@@ -460,3 +460,16 @@ def test_a_daemon_that_a_step_started_is_not_the_step_that_still_runs(desk: Desk
 
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert "still runs" not in answer.stdout and b"SMOKE_PLAYBOOK" not in inherited
+
+
+def test_a_run_that_was_killed_before_it_wrote_down_its_lock_goes_on_with_it(desk: Desk) -> None:
+    desk.write(THREE)
+    desk.smoke("run", "book", answers="q")
+    path = desk.store / "playbooks" / f"{desk.run_id}.jsonl"
+    rows = path.read_text().splitlines()
+    path.write_text("".join(f"{row}\n" for row in rows if '"locked"' not in row))
+
+    answer = desk.smoke("resume", desk.run_id, answers="yyy")
+
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert not list((desk.store / "gate/locks").glob("*.json")), "and it is given back"

@@ -138,7 +138,7 @@ def test_an_enabled_broker_waits_for_its_mounts_after_a_reboot(cluster: UnitSite
     desk = cluster.desk(tmp_path, BROKERS[0], "reboot-broker")
     before = cluster.starts(BROKERS[0])
 
-    answer = desk.smoke("run", "reboot-broker", answers="y" * 30)
+    answer = desk.smoke("run", "reboot-broker", answers="y " * 30)
 
     booted = (cluster.site.hosts.machines[BROKERS[0]].sshd.folder / "booted").read_text()
     assert answer.returncode == 0, answer.stdout + answer.stderr
@@ -168,7 +168,10 @@ def test_an_abandoned_reboot_is_found_by_the_gate_behind_it(cluster: UnitSite, t
 
 @pytest.mark.kafka
 def test_a_broker_leaves_its_cluster_for_good_as_the_playbook_says(cluster: UnitSite, tmp_path: pathlib.Path) -> None:
+    # the disk below the test is the machine's own, however full that is
+    room = cluster.site.write("room.yaml", limits={"gate_disk_room": {"used_percent": 99}})
     desk = cluster.desk(tmp_path, BROKERS[2], "decommission-broker")
+    desk.access[1] = str(room)
     cluster.site.kafka.create("small", (1, 3), (3, 2), (2, 1))
     cluster.site.kafka.produce("small", 1024, (0, 1, 2))
     cluster.site.kafka.delete("orders")
@@ -178,7 +181,9 @@ def test_a_broker_leaves_its_cluster_for_good_as_the_playbook_says(cluster: Unit
         throttled = cluster.site.kafka.until("the throttles", lambda facts: [facts.throttled])
         state = systemctl(cluster, BROKERS[2], "show", "-p", "ActiveState", "--", "kafka.service")
         enabled = cluster.enabled(BROKERS[2])
-        behind = cluster.site.gate(BROKERS[2], "--after", "--store", str(desk.store), purpose="decommission")
+        behind = cluster.site.gate(
+            BROKERS[2], "--after", "--store", str(desk.store), purpose="decommission", inventory=room
+        )
     finally:
         systemctl(cluster, BROKERS[2], "enable", "kafka.service")
         cluster.revive(3)
