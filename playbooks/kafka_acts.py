@@ -95,7 +95,8 @@ def _drain(facts: KafkaFacts, broker: int, most_percent: float, mb_per_second: i
     words = [f"{len(moves)} replicas of broker {broker} are copied elsewhere, {size:.1f} GB", *kafka_moves.words(moves)]
     if under_way:
         words.append(f"{len(under_way)} more are being copied already")
-    throttle = kafka_throttle.wanted(moves, facts.throttled or (), mb_per_second) if moves else {}
+    living = [one.id for one in facts.brokers if not one.fenced]
+    throttle = kafka_throttle.wanted(moves, living, facts.throttled or (), mb_per_second) if moves else {}
     if throttle:
         words.append(f"copying is throttled to {mb_per_second} MB/s a broker until it is done")
     return Wanted(DRAIN, tuple(words), moves, throttle=throttle, under_way=under_way)

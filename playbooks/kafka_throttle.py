@@ -21,11 +21,13 @@ Settings = Mapping[str, Mapping[str, str]]
 
 
 def wanted(
-    moves: Mapping[Partition, Sequence[int]], throttled: Collection[str], mb_per_second: int
+    moves: Mapping[Partition, Sequence[int]], living: Collection[int], throttled: Collection[str], mb_per_second: int
 ) -> dict[str, dict[str, str]]:
-    """What to set for these moves. throttled: brokers and topics that are so already, as `broker 1`, `topic orders`."""
+    """What to set for these moves. living: brokers that can be told. throttled: brokers and topics that are so already,
+    as `broker 1`, `topic orders`.
+    """
     found: dict[str, dict[str, str]] = {}
-    brokers = sorted({broker for one, new in moves.items() for broker in (*one.replicas, *new)})
+    brokers = sorted({broker for one, new in moves.items() for broker in (*one.replicas, *new)} & {*living})
     rate = str(mb_per_second * MB)
     for broker in brokers:
         found[f"broker {broker}"] = {LEADER_RATE: rate, FOLLOWER_RATE: rate}
@@ -72,8 +74,9 @@ def take_away(admin: Any, items: Iterable[str]) -> None:
 
 
 def _check(answers: Mapping[str, Mapping[str, Any]]) -> None:
-    """kafka-python answers with an exception, or with OK, for each resource."""
-    for named in answers.values():
-        for answer in named.values():
-            if isinstance(answer, Exception):
-                raise answer
+    """kafka-python answers with OK, or with an error's words, for each resource."""
+    from kafka.errors import KafkaError
+
+    wrong = [f"{name}: {answer}" for named in answers.values() for name, answer in named.items() if answer != "OK"]
+    if wrong:
+        raise KafkaError(f"of the throttle: {'; '.join(wrong[:3])}")

@@ -106,7 +106,7 @@ def test_a_drain_keeps_the_number_of_replicas_and_of_racks(
 def test_a_drain_holds_back_only_its_own_replicas_and_leaves_throttles_of_others() -> None:
     moves = {one(1, 2): (3, 2), one(1, 3, number=1): (2, 3)}
 
-    found = kafka_throttle.wanted(moves, ("broker 2",), 50)
+    found = kafka_throttle.wanted(moves, (1, 2, 3), ("broker 2",), 50)
 
     rate = {kafka_throttle.LEADER_RATE: "50000000", kafka_throttle.FOLLOWER_RATE: "50000000"}
     replicas = {kafka_throttle.LEADERS: "0:1,0:2,1:1,1:3", kafka_throttle.FOLLOWERS: "0:3,1:2"}
