@@ -176,10 +176,11 @@ class _Walk:
         return _Ends(frozenset(outcomes), max(leaving, key=DOUBTS.index, default=None))
 
     def _holds(self, rule: Rule) -> str:
-        """Whether a rule holds. One that accepts by a mark may do so: programs in the kernel (BPF) set marks too."""
+        """Whether a rule holds. One that accepts by a mark may: programs in the kernel (BPF) set marks as well."""
         holds = matches(rule.conditions, self._connection)
         if holds == NO and rule.verdict == "accept" and any(one.kind == "mark" for one in rule.conditions):
-            return matches(rule.conditions, self._connection._replace(marks=ALL_MARKS))
+            marked = self._connection._replace(marks=ALL_MARKS)
+            return NO if matches(rule.conditions, marked) == NO else CANNOT_TELL
         return holds
 
     def _ends(self, rule: Rule, chain: Chain, doubt: str) -> _Ends:
