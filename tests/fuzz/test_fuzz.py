@@ -60,6 +60,7 @@ def test_what_was_found_is_read_or_refused(name: str, reader: str, text: str) ->
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)
 def test_the_lane_runs_and_counts_and_a_finding_fails_it(tmp_path: pathlib.Path) -> None:
     pytest.importorskip("atheris", reason="atheris is missing: no build for this Python")
     for folder in ("corpus", "findings"):
@@ -69,7 +70,7 @@ def test_the_lane_runs_and_counts_and_a_finding_fails_it(tmp_path: pathlib.Path)
         program = f"{code}\nimport runpy, sys; sys.argv = ['fuzz', {family!r}, '2', 'corpus', 'findings']\n"
         program += f"sys.path.insert(0, {str(ROOT)!r}); runpy.run_module('tests.fuzz', run_name='__main__')"
         command = [sys.executable, "-c", program]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100)
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=180)
 
     well = fuzz("records")
     assert well.returncode == 0 and "stat::number_of_executed_units" in well.stderr, well.stderr[-2000:]
