@@ -147,7 +147,7 @@ def _write_day(database: Any, store: pathlib.Path, hosts: int, day: int, night: 
     rows: dict[str, int] = {}
     paths: dict[str, list[str]] = {}
     for table, query in TABLES.items():
-        if day != night and table in views.NIGHT_ALONE:
+        if day != night and table not in views.WHOLE_WINDOW:
             rows[table], paths[table] = 0, []
             continue
         path = f"{manifests.FLAT}/{table}/run=bench/date={date}/part-0.zstd.parquet"
