@@ -44,7 +44,10 @@ def mark(unit, pid):
 def start(unit):
     if not runs(unit):
         log = open(HOME + unit + ".log", "ab")
-        process = subprocess.Popen(told(unit)["argv"], cwd=told(unit)["cwd"], stdin=subprocess.DEVNULL, stdout=log,
+        program, *words = told(unit)["argv"]
+        # java reads its cgroup as it starts, and the one of a unit is nowhere to be found
+        words = ["-XX:-UseContainerSupport", *words] if program == "java" else words
+        process = subprocess.Popen([program, *words], cwd=told(unit)["cwd"], stdin=subprocess.DEVNULL, stdout=log,
                                    stderr=log, start_new_session=True)
         mark(unit, process.pid)
         keep(unit, starts=told(unit).get("starts", 0) + 1)
