@@ -245,10 +245,8 @@ def _compute(
         ]
 
     def rows(table: str) -> Rows:
-        return [
-            {name: _plain(value) for name, value in row.asDict().items()}
-            for row in spark.sql(tables.query(table, night, first)).collect()
-        ]
+        found = spark.sql(tables.query(table, night, first)).collect()
+        return tables.finish(table, [{name: _plain(value) for name, value in row.asDict().items()} for row in found])
 
     with ThreadPoolExecutor(IN_FLIGHT) as several:
         kept = [frame for frames in several.map(keep, views.CHAINS) for frame in frames]

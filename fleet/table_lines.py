@@ -103,11 +103,16 @@ def suspects(rows: Rows) -> list[Line]:
             f"{row['model']} {row['firmware']}",
             "failure rate",
             f"{row['rate_percent']:.0f} % a year (95 %: {row['low_percent']:.0f} to {row['high_percent']:.0f}), "
-            f"others {row['others_percent']:.1f} %: {row['failures']} of {row['disks']} disks",
+            f"others {row['others_percent']:.1f} %: {row['failures']} of {row['disks']} disks; "
+            f"by chance once in {_once_in(row['chance'])} nights",
         )
         for row in rows
         if row["suspect"]
     ]
+
+
+def _once_in(chance: float) -> str:
+    return f"{min(1 / max(chance, 1e-9), 1e6):,.0f}" if chance >= 1e-6 else "over a million"
 
 
 def slow(rows: Rows) -> list[Line]:

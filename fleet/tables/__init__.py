@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 
@@ -31,3 +32,9 @@ def query(name: str, night: int, first: int) -> str:
     """The SELECT of a table for one night."""
     table = load(name)
     return table.SQL.format(night=night, first=first, **table.LIMITS)
+
+
+def finish(name: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What a table's module does with the few rows of its SELECT that SQL cannot: `finish(rows)`, where it has one."""
+    done: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] | None = getattr(load(name), "finish", None)
+    return done(rows) if done else rows

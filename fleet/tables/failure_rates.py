@@ -2,11 +2,20 @@
 
 Backblaze's way: failures / drive days x 365 x 100, over the window. A disk fails on the first day its SMART status is
 critical (it says so itself, or the inventory misses it); its days after that do not count, and one that came into the
-window already failed counts for nothing. Bounds: 95 %, Byar's approximation of the exact Poisson interval.
-`suspect`: at least `failures_least`, and even the lower bound is `factor_least` times the rate of all other disks.
+window already failed counts for nothing. Bounds: 95 %, exact (Garwood). `chance`: of so many failures if it failed like
+all other disks together (binomial, given all failures); null for a fleet of one model.
+`suspect`: at least `failures_least`, the rate `factor_least` times that of all others, and the chance so small that at
+most `nights_wrong` of the nights of a fleet without a bad model name one, however many models there are (Bonferroni).
+`detectable_percent`: the rate that would be noticed four nights in five; null where none would.
 """
 
-LIMITS = {"failures_least": 3, "factor_least": 2}
+from __future__ import annotations
+
+from typing import Any
+
+from fleet.statistics import Exposure, compare
+
+LIMITS = {"failures_least": 3, "factor_least": 2, "nights_wrong": 0.05}
 
 SQL = """
 WITH ranked AS (
@@ -23,19 +32,30 @@ WITH ranked AS (
   FROM ranked r LEFT JOIN until_failure u ON u.disk = r.disk
   WHERE r.place = 1 AND r.model IS NOT NULL AND (r.failed_day IS NULL OR r.failed_day > r.first_day)
   GROUP BY r.model, r.firmware
-), bounded AS (
-  SELECT *,
-    3.65e4 * failures / drive_days AS rate,
-    CASE WHEN failures = 0 THEN 0e0 ELSE
-      3.65e4 * failures * power(1 - 1e0 / (9 * failures) - 1.96e0 / (3 * sqrt(failures)), 3) / drive_days END AS low,
-    3.65e4 * (failures + 1)
-      * power(1 - 1e0 / (9 * (failures + 1)) + 1.96e0 / (3 * sqrt(failures + 1)), 3) / drive_days AS high,
-    3.65e4 * (sum(failures) OVER () - failures) / greatest(sum(drive_days) OVER () - drive_days, 1) AS others_rate
-  FROM models
 )
-SELECT model, firmware, disks, drive_days, failures, round(rate, 2) AS rate_percent, round(low, 2) AS low_percent,
-  round(high, 2) AS high_percent, round(others_rate, 2) AS others_percent,
-  failures >= {failures_least} AND low >= {factor_least} * others_rate AS suspect
-FROM bounded
-ORDER BY rate_percent DESC, model, firmware
+SELECT model, firmware, disks, drive_days, failures FROM models ORDER BY model, firmware
 """
+
+
+def finish(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The statistics, highest rate first."""
+    kinds = [Exposure(int(row["failures"]), float(row["drive_days"])) for row in rows]
+    compared = compare(kinds, LIMITS["nights_wrong"])
+    judged = [
+        {
+            **row,
+            "rate_percent": round(one.rate, 2),
+            "low_percent": round(one.low, 2),
+            "high_percent": round(one.high, 2),
+            "others_percent": None if one.others_rate is None else round(one.others_rate, 2),
+            "chance": one.p,
+            "detectable_percent": None if one.detectable is None else round(one.detectable, 2),
+            "suspect": bool(
+                one.is_higher
+                and row["failures"] >= LIMITS["failures_least"]
+                and one.rate >= LIMITS["factor_least"] * (one.others_rate or 0)
+            ),
+        }
+        for row, one in zip(rows, compared, strict=True)
+    ]
+    return sorted(judged, key=lambda row: (-row["rate_percent"], row["model"] or "", row["firmware"] or ""))

@@ -248,7 +248,7 @@ def test_the_bounds_of_a_rate_are_those_of_a_poisson_count(both: tuple[Night, Or
     checked = [row for row in night.tables["failure_rates"] if row["failures"] in EXACT]
     for row in checked:
         low, high = (36500 * bound / row["drive_days"] for bound in EXACT[row["failures"]])
-        assert row["low_percent"] == pytest.approx(low, rel=0.05, abs=0.02 * row["rate_percent"] + 0.3)
+        assert row["low_percent"] == pytest.approx(low, rel=0.01, abs=0.01)
         assert row["high_percent"] == pytest.approx(high, rel=0.01)
 
 
