@@ -26,7 +26,7 @@ def tables_by_duckdb(store: str, date: str) -> dict[str, Rows]:
     for chain in views.CHAINS:
         for name, query in chain.items():
             database.execute(f"CREATE TEMP TABLE {name} AS {query.format(night=night, first=first, has_roster=False)}")
-    return {name: _rows(database, tables.query(name, night, first)) for name in tables.names()}
+    return {name: tables.finish(name, _rows(database, tables.query(name, night, first))) for name in tables.names()}
 
 
 def _rows(database: Any, query: str) -> Rows:
