@@ -120,9 +120,11 @@ def _collect(process: subprocess.Popen[bytes], argv: Tuple[str, ...], until: flo
             selector.register(stream, selectors.EVENT_READ)
         while selector.get_map():
             left = until - time.monotonic()
+            # asked before we look for output: what it printed before its end is then there to be read
+            has_ended = process.poll() is not None
             ready = selector.select(max(min(left, QUIET_S), 0))
-            if not ready and process.poll() is not None:
-                break  # it ended, and what it left running in the background holds its output open
+            if not ready and has_ended:
+                break  # what it left running in the background holds its output open
             if not ready and left <= QUIET_S:
                 raise _abandon(process, argv, deadline_s)
             for key, _events in ready:

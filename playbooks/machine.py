@@ -193,8 +193,10 @@ class _Process(Channel):
             selector.register(process.stdout, selectors.EVENT_READ)
             selector.register(process.stderr, selectors.EVENT_READ)
             while selector.get_map() and time.monotonic() < until:
+                # asked before we look for output: what it printed before its end is then there to be read
+                has_ended = process.poll() is not None
                 ready = selector.select(QUIET_S)
-                if not ready and process.poll() is not None:
+                if not ready and has_ended:
                     return  # something else still holds its output
                 for key, _events in ready:
                     part = os.read(key.fd, CHUNK)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import pathlib
 import select
+import selectors
 import signal
 import socket
 import subprocess
@@ -102,6 +103,24 @@ def test_a_child_that_keeps_the_output_open_does_not_hold_us_up(host: LiveHost, 
 
     assert host.run(script(tmp_path, "sleep 30 & echo all is well; exit 4"), deadline_s=25) == (4, "all is well\n", "")
     assert time.monotonic() - started < 20
+
+
+class LateSelector(selectors.DefaultSelector):
+    """On a busy machine: whenever it found nothing to read, we get the processor again only much later."""
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        found = super().select(timeout)
+        if not found:
+            time.sleep(1.5)
+        return found
+
+
+def test_a_tool_that_prints_and_ends_while_we_wait_for_a_processor_is_heard(
+    host: LiveHost, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selectors, "DefaultSelector", LateSelector)
+
+    assert host.run(script(tmp_path, "sleep 0.8; echo words; exit 4"), deadline_s=60) == (4, "words\n", "")
 
 
 def test_a_tool_that_is_silent_for_a_while_is_waited_for(host: LiveHost, tmp_path: pathlib.Path) -> None:

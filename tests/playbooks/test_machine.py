@@ -1,0 +1,32 @@
+"""Commands of a playbook on this machine: what they print is heard, however busy the machine is."""
+
+from __future__ import annotations
+
+import selectors
+import time
+
+import pytest
+
+from inventory.model import Host
+from playbooks.machine import Here
+
+
+class LateSelector(selectors.DefaultSelector):
+    """On a busy machine: whenever it found nothing to read, we get the processor again only much later."""
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        found = super().select(timeout)
+        if not found:
+            time.sleep(1.5)
+        return found
+
+
+def test_a_command_that_prints_and_ends_while_we_wait_for_a_processor_is_heard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(selectors, "DefaultSelector", LateSelector)
+    here = Here(Host("here", cluster="c"), "root")
+
+    done = here.run(["sh", "-c", "sleep 0.8; echo words; exit 4"])
+
+    assert (done.code, done.out) == (4, "words\n")
