@@ -2,8 +2,9 @@
 
 Asked for each server that the inventory names by role, or that ran here in the last 7 days.
 Warning: it was restarted in the last 24 hours without a reboot; its systemd unit is not active though the process runs
-(nothing would restart it); a port does not listen in the first 10 minutes after its start.
-Critical: no process; a port of its configuration or of the inventory does not listen.
+(nothing would restart it); a port does not listen in the first 10 minutes after its start; a debugger holds it.
+Critical: no process; a port of its configuration or of the inventory does not listen; it is stopped (SIGSTOP) or frozen
+(cgroup), so that the kernel accepts connections for it and nobody answers.
 Unknown: its configuration cannot be read and the inventory names no ports.
 Ok again: it runs and listens, and its last restart is 24 hours ago. One that was removed for good is forgotten after
 7 days, or at once if the inventory names the machine's roles without it.
@@ -14,7 +15,7 @@ from __future__ import annotations
 from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from agent.host import Host
-from agent.sources import kafka, sockets, systemd
+from agent.sources import file_system, kafka, sockets, systemd
 from agent.state import Incident
 from agent.status import Verdict, combine, critical, moment, unknown, warning
 
@@ -22,6 +23,9 @@ LIMITS = {"clear_after_hours": 24, "starting_minutes": 10}
 PLAYBOOK = "broker-down"
 # A restart shifts the start by more than the clock's corrections do.
 SAME_START_S = 5
+# what holds a process -> what lets it go
+STOPPED, FROZEN, TRACED = "stopped (SIGSTOP)", "frozen by its cgroup", "held by a debugger"
+HELD = {STOPPED: "kill -CONT {pid}", FROZEN: "systemctl thaw {unit}", TRACED: "end the debugger"}
 UNITS = {
     "broker": ("kafka.service", "confluent-server.service", "confluent-kafka.service", "kafka-broker.service"),
     "controller": ("kafka-controller.service", "confluent-kcontroller.service", "kafka.service"),
@@ -30,7 +34,10 @@ UNITS = {
 
 
 class Facts(NamedTuple):
-    """pid 0: does not run. unit_state: such as active/running; empty without a unit. restarts: hours ago and times."""
+    """pid 0: does not run. unit_state: such as active/running; empty without a unit. restarts: hours ago and times.
+
+    held: by what the process is kept from running, of HELD; empty if by nothing.
+    """
 
     item: str
     pid: int
@@ -44,6 +51,7 @@ class Facts(NamedTuple):
     closed_ports: Tuple[int, ...]
     restarted_hours_ago: Tuple[float, ...]
     restarted_times: Tuple[int, ...]
+    held: str = ""
 
 
 def find(host: Host) -> Sequence[str]:
@@ -92,7 +100,16 @@ def look(host: Host, item: str) -> Facts:
         closed_ports=tuple(port for port in ports if port not in listening),
         restarted_hours_ago=tuple(host.hours_since(restart.at) for restart in restarts),
         restarted_times=tuple(restart.times for restart in restarts),
+        held=_held(host, process.pid),
     )
+
+
+def _held(host: Host, pid: int) -> str:
+    """By what a process is kept from running: state T or t of /proc/<pid>/stat, or its cgroup's freezer."""
+    state, _began = file_system.process(host, pid)
+    if state in ("T", "t"):
+        return STOPPED if state == "T" else TRACED
+    return FROZEN if systemd.is_frozen(host, pid) else ""
 
 
 def _unit(host: Host, role: str, own_unit: str) -> Optional[systemd.Unit]:
@@ -130,6 +147,10 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
         return critical(_gone(facts), PLAYBOOK)
     found: List[Verdict] = []
     up = f"process {facts.pid}, up {_span(facts.up_s)}"
+    if facts.held:
+        how = warning if facts.held == TRACED else critical
+        mend = HELD[facts.held].format(pid=facts.pid, unit=facts.unit or "its unit")
+        found.append(how(f"{facts.item} (process {facts.pid}) is {facts.held}: nobody answers; {mend}", PLAYBOOK))
     if facts.closed_ports:
         how = warning if facts.up_s < limits["starting_minutes"] * 60 else critical
         ports = ", ".join(map(str, facts.closed_ports))

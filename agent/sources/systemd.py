@@ -41,6 +41,16 @@ def parse_cgroup(text: str) -> str:
     return ""
 
 
+def is_frozen(host: Host, pid: int) -> bool:
+    """Whether the cgroup of a process, or one above it, is frozen (cgroup v2; `systemctl freeze`)."""
+    try:
+        rows = [CGROUP.fullmatch(row.strip()) for row in host.read(f"/proc/{pid}/cgroup").splitlines()]
+        path = next((row.group(1) for row in rows if row and row.group().startswith("0:")), "")
+        return bool(path) and "frozen 1" in host.read(f"/sys/fs/cgroup{path}/cgroup.events").splitlines()
+    except CannotTell:
+        return False
+
+
 def units(host: Host, *names: str) -> List[Unit]:
     """Those of the named units that exist; none where there is no systemd to ask."""
     try:

@@ -11,6 +11,8 @@ import os
 import pathlib
 import platform
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -167,6 +169,18 @@ def test_a_broker_that_runs_but_does_not_listen(agent: Agent, broker: StandInBro
 
     assert (starting["status"], started["status"]) == ("warning", "critical")
     assert f"nothing listens on port {broker.port}" in started["reason"]
+
+
+def test_a_broker_that_is_stopped_while_the_kernel_accepts_for_it(agent: Agent, broker: StandInBroker) -> None:
+    os.kill(broker.pid, signal.SIGSTOP)
+    try:
+        with socket.create_connection(("127.0.0.1", broker.port), 10):  # the kernel accepts
+            stopped = agent("services")["services/broker"]
+    finally:
+        os.kill(broker.pid, signal.SIGCONT)
+
+    assert stopped["status"] == "critical" and f"kill -CONT {broker.pid}" in stopped["reason"]
+    assert agent("services")["services/broker"]["status"] == "ok"
 
 
 def test_a_restart_between_two_runs_is_told(agent: Agent, broker: StandInBroker) -> None:

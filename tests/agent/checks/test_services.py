@@ -249,3 +249,40 @@ def test_odd_words_of_the_machine_never_break_the_check(cgroup: str, table: str,
     )
 
     assert look_at(host).status in ("critical", "unknown")
+
+
+# A process that is held while the kernel goes on accepting for it
+
+# /proc/<pid>/stat of a stopped process
+STAT = "4242 (java) {} 1 4242 4242 0 -1 1077936384 1113 0 0 0 3 1 0 0 20 0 88 0 8841 12 4 18446744073709551615"
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"), [("T", "critical"), ("t", "warning"), ("S", "ok"), ("R", "ok"), ("D", "ok")]
+)
+def test_a_process_that_is_stopped_while_its_port_accepts_is_critical(state: str, expected: str) -> None:
+    host = machine(broker(), files={"/proc/4242/stat": STAT.format(state)})
+    (finding,) = run_checks(host, "services")
+
+    assert finding.status == expected
+    if state == "T":
+        assert "(process 4242) is stopped (SIGSTOP): nobody answers; kill -CONT 4242" in finding.verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"), [("populated 1\nfrozen 1\n", "critical"), ("populated 1\nfrozen 0\n", "ok")]
+)
+def test_a_process_whose_cgroup_is_frozen_is_critical(events: str, expected: str) -> None:
+    files = {"/proc/4242/cgroup": "0::/system.slice/kafka.service\n",
+             "/sys/fs/cgroup/system.slice/kafka.service/cgroup.events": events}  # fmt: skip
+    (finding,) = run_checks(machine(broker(), files=files), "services")
+
+    assert finding.status == expected
+
+
+@given(st.text(max_size=80))
+def test_rubbish_in_the_processs_state_never_fails(text: str) -> None:
+    host = machine(broker(), files={"/proc/4242/stat": text, "/proc/4242/cgroup": text})
+    (finding,) = run_checks(host, "services")
+
+    assert "check failed" not in finding.verdict.reason
