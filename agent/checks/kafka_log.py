@@ -6,7 +6,8 @@ Critical: a log dir failed (KafkaStorageException) and the broker runs on withou
 drops the records that only the lost leader had.
 Warning: its ZooKeeper session expired, and all that it led got other leaders; as KRaft controller it fenced a broker
 that was silent for too long; within an hour one broker fell out of the ISR of 10 partitions that this one leads, or
-this broker cut off the end of 50 partitions, which only other copies or nobody had.
+this broker cut off the end of 50 partitions, which only other copies or nobody had; it found corrupt records.
+What its version does not log (Kafka 1.1 to 3.1 with ZooKeeper: unclean elections) is said, no more.
 Unknown: none of its logs can be read, or more was written since the last run than can be searched.
 Ok again: 24 hours after the last one, or after a reboot; a failed log dir only when the broker was restarted and it
 did not fail anew. ISR expands and leaders that moved are counted in the facts, no more: planned restarts bring both.
@@ -17,7 +18,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from agent.host import Host
-from agent.sources import incident_history, kafka, kafka_logs
+from agent.sources import incident_history, kafka, kafka_logs, kafka_version
 from agent.sources import kafka_log_lines as lines
 from agent.state import Incident
 from agent.status import Verdict, combine, count_of, critical, moment, unknown, warning
@@ -30,10 +31,16 @@ LIMITS = {
     "fenced_brokers_warning": 1,
     "isr_shrinks_per_hour_warning": 10,
     "truncations_per_hour_warning": 50,
+    "corrupt_records_warning": 1,
 }
 PLAYBOOK = "replace-jbod-disk"
 # what the file system said -> what mends it
-PLAYBOOKS = {"No space left": "full-disk", "Read-only": "hidden-readonly", "Structure needs": "hidden-readonly"}
+PLAYBOOKS = {
+    "No space left": "full-disk",
+    "Read-only": "hidden-readonly",
+    "Structure needs": "hidden-readonly",
+    **dict.fromkeys(("Too many open files", "Map failed", "Cannot allocate memory"), "tune-os"),  # no fault of the disk
+}
 SUBJECT = "kafka_log"
 ROLES = ("broker", "controller")
 Level = Callable[[str, str], Verdict]
@@ -63,6 +70,10 @@ RULES: Mapping[str, Tuple[str, Level, str]] = {
         "truncations_per_hour_warning", warning,
         "cut off the end of a partition {often}, {most_in_an_hour} in an hour, last of {last} at {last_at}",
     ),
+    lines.CORRUPT: (
+        "corrupt_records_warning", warning,
+        "found corrupt records {often}, last at {last_at}: {last}",
+    ),
 }  # fmt: skip
 NEVER = ("", warning, "")
 # A process is known to have started some second; a broker takes longer than this to look at its log dirs.
@@ -77,13 +88,16 @@ class Facts(NamedTuple):
     """One column for each kind of event and what it was about: failed log dirs, then the others, the latest first.
 
     about: a log dir, or a broker's id. times: within the last day; most_in_an_hour of them. last: words of the last
-    one, such as a partition. log_dirs: of the broker's configuration, empty where that is not known.
+    one, such as a partition. log_dirs: of the broker's configuration, empty where that is not known. never_logged:
+    what its version has no words for.
     """
 
     item: str
     searched: Tuple[str, ...]
     not_read: Tuple[str, ...] = ()
     log_dirs: Tuple[str, ...] = ()
+    version: str = ""
+    never_logged: Tuple[str, ...] = ()
     kinds: Tuple[str, ...] = ()
     about: Tuple[str, ...] = ()
     times: Tuple[int, ...] = ()
@@ -109,7 +123,10 @@ def look(host: Host, item: str) -> Facts:
     host.state.add_incidents(SUBJECT, item, [seen for seen in new if seen.kind != lines.LOG_DIR])
     failed = [seen for seen in new if seen.kind == lines.LOG_DIR]
     rows = [*_failed_dirs(host, item, failed, service.process.started_at if service else 0.0), *_rows(host, item)]
-    facts = Facts(item, reading.searched, reading.not_read, tuple(log_dirs))
+    version = kafka_version.of(service.process.argv) if service else None
+    never = kafka_version.never_logged(version, service.config) if version and service else ()
+    words = ".".join(map(str, version)) if version else ""
+    facts = Facts(item, reading.searched, reading.not_read, tuple(log_dirs), words, never)
     columns: Dict[str, Any] = dict(zip(COLUMNS, zip(*rows)))
     return facts._replace(**columns)
 
@@ -196,4 +213,5 @@ def _playbook(kind: str, last: str) -> str:
 def _quiet(facts: Facts) -> str:
     times = {kind: sum(count for one, count in zip(facts.kinds, facts.times) if one == kind) for kind in facts.kinds}
     told = ", ".join(count_of(count, kind) for kind, count in times.items())
-    return f"in the last day {told}" if told else f"nothing in {', '.join(facts.searched)}"
+    never = f"; Kafka {facts.version} does not log {' and '.join(facts.never_logged)}" if facts.never_logged else ""
+    return (f"in the last day {told}" if told else f"nothing in {', '.join(facts.searched)}") + never

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from agent.checks import kafka_log
 from agent.expected import Expected
 from agent.host import Answer, Stuck, Touched
+from agent.sources import json_rows
 from agent.sources import kafka_log_lines as lines
 from agent.status import Finding
 from tests.agent.servers import BROKER_CONFIG, answers, broker, machine
@@ -61,6 +64,8 @@ def test_silence_is_ok_only_where_something_was_read() -> None:
         ("No space left on device", "full-disk"),
         ("Read-only file system", "hidden-readonly"),
         ("Structure needs cleaning", "hidden-readonly"),
+        ("Too many open files", "tune-os"),
+        ("Map failed", "tune-os"),
         ("", "replace-jbod-disk"),
     ],
 )
@@ -328,6 +333,149 @@ def test_a_machine_without_a_broker_is_skipped() -> None:
     assert finding.status == "skipped"
     (finding,) = run_checks(machine(expected=Expected(roles=("broker",)), answers=logs(ABSENT, ABSENT)), "kafka_log")
     assert finding.status == "unknown"
+
+
+# Older versions, in their own words
+
+LEADER_0_10 = "[2026-11-18 11:12:12,215] WARN [OfflinePartitionLeaderSelector]: No broker in ISR is alive for [dirty,0]. Elect leader 3 from live brokers 3. There's potential data loss. (kafka.controller.OfflinePartitionLeaderSelector)\n"  # noqa: E501
+SHRINK_0_10 = "[2026-11-18 11:12:{:02d},1] INFO Partition [safe,{}] on broker 1: Shrinking ISR for partition [safe,{}] from 1,2,3 to 1,2 (kafka.cluster.Partition)\n"  # noqa: E501
+SHRINK_0_11 = "[2026-11-18 11:12:{:02d},1] INFO Partition [safe,{}] on broker 1: Shrinking ISR from 1,2,3 to 1,2 (kafka.cluster.Partition)\n"  # noqa: E501
+EXPIRED_0_10 = "[2026-11-18 11:11:12,215] INFO zookeeper state changed (Expired) (org.I0Itec.zkclient.ZkClient)\n"
+CUT_0_10 = "[2026-11-18 11:12:{:02d},215] INFO Truncating log safe-{} to offset 27. (kafka.log.Log)\n"
+
+
+def test_an_unclean_election_of_kafka_0_10_is_critical() -> None:
+    finding = look_at(after_one_quiet_run(LEADER_0_10))
+
+    assert finding.status == "critical" and "unclean leader election once, last of dirty-0" in finding.verdict.reason
+
+
+@pytest.mark.parametrize("form", [SHRINK_0_10, SHRINK_0_11])
+def test_isr_shrinks_of_older_versions_are_counted(form: str) -> None:
+    finding = look_at(after_one_quiet_run("".join(form.format(number, number, number) for number in range(10))))
+
+    assert (finding.status, finding.facts["about"], finding.facts["last"]) == ("warning", ("broker 3",), ("safe-9",))
+
+
+def test_an_expired_session_of_kafka_0_10_is_a_warning() -> None:
+    assert "session expired once" in look_at(after_one_quiet_run(EXPIRED_0_10)).verdict.reason
+
+
+def test_truncations_of_kafka_0_10_are_counted() -> None:
+    finding = look_at(after_one_quiet_run("".join(CUT_0_10.format(number, number) for number in range(50))))
+
+    assert finding.status == "warning" and "50 times" in finding.verdict.reason
+
+
+# 0.10 halts; it was told as "log dir /O failed"
+HALTED = """\
+[2026-11-18 11:10:44,536] FATAL [Replica Manager on Broker 1]: Halting due to unrecoverable I/O error while handling produce request: (kafka.server.ReplicaManager)
+org.apache.kafka.common.errors.KafkaStorageException: I/O exception in append to log 'safe-5'
+Caused by: java.io.IOException: Input/output error
+"""  # noqa: E501
+
+
+def test_a_slash_in_a_word_is_no_path() -> None:
+    finding = look_at(after_one_quiet_run(HALTED))
+
+    assert finding.facts["about"] == ("of safe-5",)
+    assert "/O" not in finding.facts["about"] and "Input/output error" in finding.verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("jar", "told"),
+    [
+        ("/opt/kafka_2.11-0.10.2.1/libs/kafka_2.11-0.10.2.1.jar", ""),
+        ("/opt/kafka/bin/../libs/kafka_2.12-1.1.0.jar", "Kafka 1.1 does not log unclean leader elections"),
+        ("/opt/kafka/libs/a.jar:/opt/kafka/libs/kafka_2.12-2.8.1.jar:/b.jar", "Kafka 2.8 does not log unclean leader"),
+        ("/usr/share/java/kafka/kafka_2.13-7.1.1-ccs.jar", "Kafka 3.1 does not log unclean leader elections"),
+        ("/usr/share/java/kafka/kafka_2.13-7.4.1-ccs.jar", ""),
+        ("/opt/kafka/libs/kafka_2.13-3.9.1.jar", ""),
+        ("/opt/kafka/libs/*", ""),
+    ],
+)
+def test_what_a_version_does_not_log_is_said(jar: str, told: str) -> None:
+    process = broker()
+    process = process._replace(
+        argv=("/usr/bin/java", "-Dkafka.logs.dir=/srv/kafka/logs", "-cp", jar, *process.argv[-2:])
+    )
+    finding = look_at(machine(process, answers=logs()))
+
+    assert finding.status == "ok"
+    assert told in finding.verdict.reason and bool(told) == ("does not log" in finding.verdict.reason)
+
+
+CORRUPT = [
+    """\
+[2026-11-18 11:12:12,1] ERROR [ReplicaFetcher replicaId=2] Found invalid messages during fetch for partition safe-5
+org.apache.kafka.common.errors.CorruptRecordException: Record is corrupt (stored crc = 1, computed crc = 2)
+""",
+    "[2026-11-18 11:12:12,1] WARN [UnifiedLog partition=safe-5, dir=/kafka/d1] Corruption found in segment 0, …\n",
+]
+
+
+@pytest.mark.parametrize("text", CORRUPT)
+def test_corrupt_records_are_a_warning(text: str) -> None:
+    finding = look_at(after_one_quiet_run(text))
+
+    assert finding.status == "warning" and "found corrupt records once" in finding.verdict.reason
+
+
+# JSON layouts
+
+JSON_FORMS = [
+    # log4j2's JsonLayout
+    '{{"instant":{{"epochSecond":1795000332,"nanoOfSecond":566}},"thread":"main","level":"{level}","loggerName":"{logger}","message":"{message}","thrown":{{"name":"java.io.IOException","message":"Input/output error"}}}}',  # noqa: E501
+    # logstash's encoder
+    '{{"@timestamp":"2026-11-18T12:12:12.215+01:00","level":"{level}","logger_name":"{logger}","message":"{message}","stack_trace":"java.io.IOException: Input/output error\\n\\tat a.b"}}',  # noqa: E501
+    # Docker's json-file around Kafka's own layout
+    '{{"log":"[2026-11-18 11:12:12,215] {level} {message} ({logger}) java.io.IOException: Input/output error\\n","stream":"stdout","time":"2026-11-18T11:12:12.3Z"}}',  # noqa: E501
+]
+
+
+@pytest.mark.parametrize("form", JSON_FORMS)
+def test_a_failed_log_dir_is_told_from_json_as_from_plain_lines(form: str) -> None:
+    row = form.format(level="ERROR", logger="org.apache.kafka.storage.internals.log.LogDirFailureChannel",
+                      message="Error while appending records to safe-5 in dir /kafka/d2")  # fmt: skip
+    finding = look_at(after_one_quiet_run(f"{row}\n"))
+
+    assert (finding.status, finding.facts["about"]) == ("critical", ("/kafka/d2",)), finding.verdict
+    assert "failed at 2026-11-18T11:12Z" in finding.verdict.reason and "Input/output error" in finding.verdict.reason
+
+
+@pytest.mark.parametrize("form", JSON_FORMS)
+def test_isr_shrinks_are_counted_in_json(form: str) -> None:
+    rows = [form.format(level="INFO", logger="kafka.cluster.Partition",
+                        message=f"[Partition safe-{number} broker=1] Shrinking ISR from 1,2,3 to 1,2. Leader: x")
+            for number in range(10)]  # fmt: skip
+
+    assert look_at(after_one_quiet_run("\n".join(rows) + "\n")).status == "warning"
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from([*json_rows.MESSAGE, *json_rows.THROWN, *json_rows.TIME, "name"]), inner, max_size=5
+            )
+        ),
+    )
+)
+def test_rubbish_in_json_is_read_or_left_as_it_is(value: Any) -> None:
+    row, at = json_rows.plain(json.dumps(value))
+
+    assert isinstance(row, str) and (at is None or 0 < at < 1e12)
+
+
+def test_one_long_line_is_read_in_good_time() -> None:
+    rows = ["ERROR " * 9000 + "LogDirFailureChannel)", "ERROR " + "/a " * 30000 + " (LogDirFailureChannel)"]
+    rows += ["KafkaStorageException: " + "/" * 90000, "Shrinking ISR Partition " * 4000, "{" * 90000 + "}"]
+    for row in rows:
+        started = time.process_time()
+        lines.events(row, "")
+        assert time.process_time() - started < 5
 
 
 WORDS = st.sampled_from([*lines.NEEDLES.split("|"), FAILED, EXPIRED, CUT, "broker=1] ", "1,2", " to ", "[", "\t", "\n"])
