@@ -241,12 +241,6 @@ RULES: Tuple[Tuple[str, Rule], ...] = (
     ("Truncating to offset", _by(CUT_OFF, _of_partition(TRUNCATED))),
     ("Truncating log ", _by(OLD_CUT_OFF, _of_partition(TRUNCATED))),
     ("CorruptRecordException: ", _by(CORRUPT_RECORD, _corrupt)),
-    (
-        "Corruption found in segment",
-        _by(CORRUPT_SEGMENT, _corrupt),
-    ),
-    (
-        "as part of become-follower",
-        _by(FOLLOWS, _moved),
-    ),
+    ("Corruption found in segment", _by(CORRUPT_SEGMENT, _corrupt)),
+    ("as part of become-follower", _by(FOLLOWS, _moved)),
 )
