@@ -163,8 +163,12 @@ def _services(host: Machine) -> dict[str, str]:
               "zookeeper.connect=zk-1:2181\n")  # fmt: skip
     found = {
         "etc/kafka/server.properties": config,
+        # Debian makes new users on a fresh system only
+        "etc/sysusers.d/kafka.conf": 'u kafka 900 "Apache Kafka"\n',
+        "etc/systemd/system/systemd-sysusers.service.d/rack.conf": "[Unit]\nConditionNeedsUpdate=\n",
         "opt/rack/stand_in_broker.py": STAND_IN.read_text(),
         "opt/rack/broker.py": (FILES / "broker.py").read_text(),
+        "opt/rack/pcie_error.py": (FILES / "pcie_error.py").read_text(),
         **_enabled("kafka.service", MOUNTS=" ".join(host.mounts)),
     }
     if host.bond:

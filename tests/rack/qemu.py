@@ -19,6 +19,8 @@ CONTROLLERS = {
     "scsi": ["-device", "virtio-scsi-pci,id=scsi0"],
     "raid": ["-device", "megasas,id=raid0"],
 }
+# PCI Express cards sit behind a root port, which is what reports their errors to the kernel
+BEHIND_PORT = ("e1000e",)
 
 
 class QmpError(Exception):
@@ -60,8 +62,12 @@ def command(host: Machine, folder: pathlib.Path, image: Image, ports: Mapping[st
             "-netdev", f"user,id=net0,restrict=off,{forwards}",
             "-device", f"e1000e,netdev=net0,id=eno1,mac={mac(host, 0)}"]  # fmt: skip
     for number, card in enumerate(host.cards, 1):
+        port = f"port{number}"
+        if card in BEHIND_PORT:
+            argv += ["-device", f"pcie-root-port,id={port},chassis={number},slot={number}"]
+        bus = f",bus={port}" if card in BEHIND_PORT else ""
         argv += ["-netdev", f"socket,id=net{number},mcast={WIRE}:{ports['lan']},localaddr=127.0.0.1",
-                 "-device", f"{card},netdev=net{number},id=lan{number},mac={mac(host, number)}"]  # fmt: skip
+                 "-device", f"{card},netdev=net{number},id=lan{number},mac={mac(host, number)}{bus}"]  # fmt: skip
     argv += ["-chardev", f"socket,id=ipmi0,host=127.0.0.1,port={ports['ipmi']},reconnect=5",
              "-device", "ipmi-bmc-extern,chardev=ipmi0,id=bmc0", "-device", "isa-ipmi-kcs,bmc=bmc0"]  # fmt: skip
     for bus in dict.fromkeys(disk.bus for disk in host.disks):

@@ -10,12 +10,12 @@ import threading
 sys.path.insert(0, "/opt/rack")
 import stand_in_broker  # type: ignore[import-not-found]  # beside it on the host
 
-CONTROL = "/run/kafka-control"
+CONTROL = "/run/kafka/control"
 LOGS = pathlib.Path("/var/log/kafka")
 
 
 def relay(orders: socket.socket) -> None:
-    """One order a connection, one answer: `echo files 1000 | nc -U /run/kafka-control`."""
+    """One order a connection, one answer: `echo files 1000 | nc -U /run/kafka/control`."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(CONTROL)
     listener.listen()
