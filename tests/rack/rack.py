@@ -128,7 +128,7 @@ class Rack:
 
     def _host(self, name: str, ports: Mapping[str, int]) -> Host:
         controller = bmc.RealBmc(self._children.pid(f"bmc-{name}"), ports["bmc"], ports["console"])
-        return Host(machines.machine(name), self.folder / name, ports, controller, self._children.pid(name))
+        return Host(machines.machine(name), self.folder / name, ports, controller)
 
     def _start_clock(self) -> int:
         file = self.folder / "time.port"
