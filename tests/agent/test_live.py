@@ -21,6 +21,7 @@ import pytest
 from agent import commands, live
 from agent.host import CannotTell, Missing, NoPermission, Refused, Stuck, ToolMissing, explain
 from agent.live import LiveHost
+from tests.busy_machine import LateSelector
 from tests.real.filesystems import silent_fuse
 
 
@@ -103,16 +104,6 @@ def test_a_child_that_keeps_the_output_open_does_not_hold_us_up(host: LiveHost, 
 
     assert host.run(script(tmp_path, "sleep 30 & echo all is well; exit 4"), deadline_s=25) == (4, "all is well\n", "")
     assert time.monotonic() - started < 20
-
-
-class LateSelector(selectors.DefaultSelector):
-    """On a busy machine: whenever it found nothing to read, we get the processor again only much later."""
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        found = super().select(timeout)
-        if not found:
-            time.sleep(1.5)
-        return found
 
 
 def test_a_tool_that_prints_and_ends_while_we_wait_for_a_processor_is_heard(

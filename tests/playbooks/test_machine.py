@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import selectors
-import time
 
 import pytest
 
 from inventory.model import Host
 from playbooks.machine import Here
-
-
-class LateSelector(selectors.DefaultSelector):
-    """On a busy machine: whenever it found nothing to read, we get the processor again only much later."""
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        found = super().select(timeout)
-        if not found:
-            time.sleep(1.5)
-        return found
+from tests.busy_machine import LateSelector
 
 
 def test_a_command_that_prints_and_ends_while_we_wait_for_a_processor_is_heard(
