@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fleet import consequences, table_lines
 from fleet.night import Night, Rows
-from fleet.table_lines import Line, Row, bounded
+from fleet.table_lines import PLACE_TEXT, Line, Row, bounded
 
 LINES_OF_SECTION = 10
 REASON_TEXT = 400
@@ -167,7 +167,7 @@ def _headline(night: Night, today: list[Rows], totals: Row) -> str:
     parts = [] if night.sources else [f"No report at all came in on {night.date}."]
     at_risk = _at_risk(today)
     if at_risk:
-        named = [f"{table_lines.places(rows)} ({_what(rows)})" for rows in at_risk]
+        named = [_plain(f"{table_lines.places(rows)} ({_what(rows)})", PLACE_TEXT) for rows in at_risk]
         parts.append(f"Data at risk: {'; '.join(named[:3])}{f' and {len(named) - 3} more' if len(named) > 3 else ''}.")
     elif today:
         parts.append(f"Nothing is losing data. {len(today)} to act on today.")
@@ -226,8 +226,11 @@ def _soon(tables: dict[str, Rows]) -> list[Line]:
 
 def _cleaned(line: Line) -> Line:
     """A host's words without control characters, each on one line, of bounded length."""
-    plain = ("".join(char if char.isprintable() else " " for char in part) for part in line)
-    return Line(*(bounded(part, REASON_TEXT) for part in plain))
+    return Line(*(_plain(part, REASON_TEXT) for part in line))
+
+
+def _plain(text: str, length: int) -> str:
+    return bounded("".join(char if char.isprintable() else " " for char in text), length)
 
 
 def _what(rows: Rows) -> str:

@@ -177,6 +177,16 @@ def test_what_loses_data_comes_before_what_costs_redundancy_a_failing_disk_and_a
     assert digest.digest(judged).headline.startswith("Data at risk: prod-a kafka-z99 (mounts /kafka/d3). ")
 
 
+def test_no_control_character_of_a_host_reaches_subject_headline_or_text() -> None:
+    evil = "\x1b[2J\x9b31m\r\n" + "i" * 500
+
+    said = digest.digest(of(night(), {"host": evil, "cluster": evil, "item": evil, "reason": evil}))
+
+    for words in (said.subject, said.headline, plain_text.text(said).replace("\n", "")):
+        assert words.isprintable()
+    assert len(said.headline) < 300
+
+
 def test_a_setting_is_one_row_at_the_end_however_many_hosts_have_it() -> None:
     changes = [
         {"host": f"kafka-{n:04d}", "check_name": "swappiness", "reason": f"is {n}", "status": "warning"}
