@@ -38,11 +38,9 @@ class Registry:
         self.by_id = {row.id: row for row in rows}
         self.ids = Counter(host.broker_id for host in brokers)
         self.named: dict[int | None, list[str]] = {}
-        self._names: dict[str, dict[str, None]] = {}
+        self._names = Names(brokers)
         for host in brokers:
             self.named.setdefault(host.broker_id, []).append(host.name)
-            for name in names_of(host):
-                self._names.setdefault(name, {})[host.name] = None
         self._endpoints: dict[str, list[int]] = {}
         for row in rows:
             for endpoint in dict.fromkeys(row.endpoints):
@@ -54,7 +52,7 @@ class Registry:
 
     def holders(self, row: Registered) -> list[str]:
         """The hosts that this registered broker may be."""
-        return list(dict.fromkeys(host for name in names_in(row) for host in self._names.get(name, ())))
+        return self._names.holders(row)
 
     def twins(self, row: Registered) -> list[int]:
         """Other ids under which the same endpoint is registered."""
@@ -137,14 +135,40 @@ def _without_id(host: Host, registry: Registry) -> ClusterFinding:
 
 def names_of(host: Host) -> set[str]:
     """What a server on this host may be called: its name, its address, each also without the domain."""
-    names = {name.lower() for name in (host.name, host.address) if name}
+    names = whole_names_of(host)
     return names | {short(name) for name in names}
+
+
+def whole_names_of(host: Host) -> set[str]:
+    """Without the parts: kafka-1.dc1 and kafka-1.dc2 are two machines."""
+    return {name.lower() for name in (host.name, host.address) if name}
 
 
 def names_in(said: Registered) -> set[str]:
     """Where a broker registered itself from, in the same words."""
-    names = {said.host.lower(), *(endpoint.rpartition(":")[0].strip("[]").lower() for endpoint in said.endpoints)}
+    names = whole_names_in(said)
     return names | {short(name) for name in names}
+
+
+def whole_names_in(said: Registered) -> set[str]:
+    return {said.host.lower(), *(endpoint.rpartition(":")[0].strip("[]").lower() for endpoint in said.endpoints)}
+
+
+class Names:
+    """Which of these hosts a registered broker may be: by its whole name or address; by the first part if by none."""
+
+    def __init__(self, hosts: Sequence[Host]) -> None:
+        self._whole: dict[str, list[str]] = {}
+        self._short: dict[str, list[str]] = {}
+        for host in hosts:
+            for known, names in ((self._whole, whole_names_of(host)), (self._short, names_of(host))):
+                for name in names:
+                    known.setdefault(name, []).append(host.name)
+
+    def holders(self, row: Registered) -> list[str]:
+        whole = [host for name in sorted(whole_names_in(row)) for host in self._whole.get(name, ())]
+        found = whole or [host for name in sorted(names_in(row)) for host in self._short.get(name, ())]
+        return list(dict.fromkeys(found))
 
 
 def short(name: str) -> str:

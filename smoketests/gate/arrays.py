@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from inventory.model import Host
-from smoketests.cluster.view import Told, told
+from smoketests.cluster.view import Told, findings, told
 from smoketests.gate import replaced_disk
 from smoketests.gate.situation import RAID10, Situation
 
@@ -77,11 +77,22 @@ def with_disk(situation: Situation, host: Host, serial: str) -> list[Told[Array]
 def spare_the_machine(situation: Situation, host: Host, serial: str) -> bool:
     """Whether the machine runs on without this disk: by the arrays that have it, else by the inventory's layout.
 
-    A disk with a data mount of its own is none of the array's, whatever the layout.
+    A disk with a data mount of its own is none of the array's, whatever the layout: a mirror may have but a partition
+    of it. The mount of a btrfs is the array itself.
     """
-    levels = {row.facts.level for row in with_disk(situation, host, serial)} - {NO_LEVEL}
+    ours = with_disk(situation, host, serial)
+    if {f"btrfs {path}" for path in replaced_disk.mounts_of(situation, host, serial)} - {row.item for row in ours}:
+        return False
+    levels = {row.facts.level for row in ours} - {NO_LEVEL}
+    seen = {row.facts.level for row in told(situation.view, "raid", Array, (host,)) if row.facts.kind == "layout"}
+    if any("jbod" in one.split() for one in seen) and _has_mount_of_no_disk(situation, host):
+        return False  # such as a logical volume over partitions beside the mirror's
     if levels:
         return all(REDUNDANT.fullmatch(level) for level in levels)
-    seen = {row.facts.level for row in told(situation.view, "raid", Array, (host,)) if row.facts.kind == "layout"}
-    as_named = host.layout == RAID10 and seen <= {RAID10}
-    return as_named and not replaced_disk.mounts_of(situation, host, serial)
+    return host.layout == RAID10 and seen <= {RAID10}
+
+
+def _has_mount_of_no_disk(situation: Situation, host: Host) -> bool:
+    """A data mount of which nobody tells the one disk below it."""
+    paths = [str(row.get("item")) for _host, row in findings(situation.view, "mounts", (host,)) if row.get("facts")]
+    return not all(replaced_disk.disk_below(situation, host, path) for path in paths)

@@ -6,16 +6,21 @@ from collections.abc import Iterable, Sequence
 
 from agent.sources.zookeeper_words import ANSWERED, NOT_SERVING
 from inventory.model import Host
-from smoketests.cluster.broker_ids import names_of, short
+from smoketests.cluster.broker_ids import names_of, short, whole_names_of
 from smoketests.cluster.zk_quorum import VOTING, transactions_behind, voter_count
 from smoketests.readers.zookeeper import REFUSED, Member
+
+# as the rule zookeeper has it
+MOST_BEHIND = 10_000
 
 
 def holders(server: str, hosts: Iterable[Host]) -> list[Host]:
     """The hosts on which `zk1.example.com:2181` may run: by name or address, where that fits several also by port."""
     name, _, port = server.rpartition(":")
     name = name.strip("[]").lower()
-    found = [host for host in hosts if {name, short(name)} & names_of(host)]
+    everyone = list(hosts)
+    found = [host for host in everyone if name in whole_names_of(host)]  # zk-1.dc1 is not zk-1.dc2
+    found = found or [host for host in everyone if {name, short(name)} & names_of(host)]
     by_port = [host for host in found if port.isdigit() and int(port) in host.ports]
     return by_port if len(found) > 1 and by_port else found
 

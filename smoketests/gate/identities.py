@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from agent.status import UNKNOWN
 from inventory.model import Host
-from smoketests.cluster.broker_ids import names_in, names_of
+from smoketests.cluster.broker_ids import Names
 from smoketests.cluster.view import CannotTell, ClusterView, findings, some, typed
 from smoketests.readers.zookeeper import Registered
 
@@ -53,9 +53,20 @@ class Identities:
 
     def __init__(self, view: ClusterView) -> None:
         self.view = view
-        self.seen = servers_seen(view)
         self.cluster_id = view.kafka.cluster_id if view.kafka else ""
+        everything = servers_seen(view)
+        # servers of other clusters, by their own files: their ids are not ours
+        self.others = {name: list(filter(self._is_other, servers)) for name, servers in everything.items()}
+        self.seen = {
+            name: [one for one in servers if not self._is_other(one)]
+            if any(self.cluster_id in one.clusters for one in servers)
+            else servers
+            for name, servers in everything.items()
+        }
         self._ids: dict[str, tuple[int, ...] | CannotTell] = {}
+
+    def _is_other(self, server: Server) -> bool:
+        return bool(self.cluster_id and server.clusters) and self.cluster_id not in server.clusters
 
     @functools.cached_property
     def rows(self) -> Sequence[Registered]:
@@ -197,15 +208,16 @@ class Identities:
 
     def _at(self, host: Host) -> tuple[int, ...]:
         """The ids that are registered from this host."""
-        return tuple(sorted({number for name in names_of(host) for number in self._by_name.get(name, ())}))
+        return self._ids_at.get(host.name, ())
 
     @functools.cached_property
-    def _by_name(self) -> Mapping[str, set[int]]:
+    def _ids_at(self) -> Mapping[str, tuple[int, ...]]:
+        names = Names(self.view.cluster.hosts)
         found: dict[str, set[int]] = {}
         for row in self.rows:
-            for name in names_in(row):
+            for name in names.holders(row):
                 found.setdefault(name, set()).add(row.id)
-        return found
+        return {name: tuple(sorted(ids)) for name, ids in found.items()}
 
     @functools.cached_property
     def _hosts_at(self) -> Mapping[int, list[str]]:

@@ -16,9 +16,11 @@ from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.situation import KRAFT_ROLE, Situation
 
 if TYPE_CHECKING:
-    from smoketests.readers.kafka import Partition
+    from smoketests.readers.kafka import Partition, Quorum
 
 APART = "it shares no partition and no quorum with"
+# as the rule kraft_quorum has it
+FETCH_TIMEOUT_MS = 2000
 SPARE = "without it too, every partition of these hosts keeps enough replicas in sync"
 
 
@@ -36,9 +38,11 @@ class Weighed(NamedTuple):
 
 def weigh(situation: Situation, names: Iterable[str]) -> Weighed:
     """Which of these hosts count. Where Kafka does not tell its partitions, all of them do."""
-    asked = {host.name: host for host in situation.view.cluster.hosts if host.name in set(names)}
+    wanted = set(names)
+    # what any check found counts together: the disks of one machine and the memory of another may be the last copies
+    asked = {host.name: host for host in situation.view.cluster.hosts if host.name in wanted | situation.troubled}
     counts = {name for name in asked if name in situation.names}
-    counts |= _of_quorums(situation, list(asked.values()))
+    counts |= of_quorums(situation, list(asked.values()))
     brokers: dict[str, set[int]] = {}
     for name, host in asked.items():
         try:
@@ -51,11 +55,11 @@ def weigh(situation: Situation, names: Iterable[str]) -> Weighed:
     except NotAsked:
         brokers, needed, near = {name: set() for name in asked}, frozenset(), frozenset()
     except CannotTell:
-        return Weighed(frozenset(asked), {})
+        return Weighed(frozenset(wanted & set(asked)), {})
     counts |= {name for name, numbers in brokers.items() if numbers & needed}
     far = f"{APART} {some(sorted(situation.names), 3)}"
-    apart = {name: SPARE if brokers[name] & near else far for name in asked if name not in counts}
-    return Weighed(frozenset(counts), apart)
+    apart = {name: SPARE if brokers[name] & near else far for name in asked if name in wanted - counts}
+    return Weighed(frozenset(counts & wanted), apart)
 
 
 def ids(situation: Situation) -> frozenset[int]:
@@ -97,7 +101,7 @@ def neighbours(situation: Situation) -> frozenset[int]:
     return frozenset(broker for replicas in rows for broker in replicas) - ours
 
 
-def _of_quorums(situation: Situation, hosts: Sequence[Host]) -> set[str]:
+def of_quorums(situation: Situation, hosts: Sequence[Host]) -> set[str]:
     """Those whose ZooKeeper server or controller the quorum could not lose too, where one of its servers leaves."""
     found: set[str] = set()
     for view in (situation.view, *situation.served):
@@ -107,14 +111,16 @@ def _of_quorums(situation: Situation, hosts: Sequence[Host]) -> set[str]:
 
 def _of_ensemble(situation: Situation, view: ClusterView, hosts: Sequence[Host]) -> set[str]:
     members = view.zookeeper.members if view.zookeeper else ()
-    on = {member.server: ensembles.holders(member.server, situation.view.cluster.hosts) for member in members}
+    voting = [member for member in members if member.mode != "observer"]
+    on = {member.server: ensembles.holders(member.server, situation.view.cluster.hosts) for member in voting}
     ours = [server for server, holders in on.items() if {host.name for host in holders} & situation.names]
     if not ours:
         return set()
     troubled = {host.name for host in hosts} - situation.names
     theirs = [server for server, holders in on.items() if {host.name for host in holders} & troubled]
     gone = {*theirs, *(() if situation.is_back else ours)}
-    if len(members) - len(gone) >= ensembles.majority(members):
+    going = [member for member in voting if member.server in gone]
+    if ensembles.left_in_step(members, going, ensembles.MOST_BEHIND) >= ensembles.majority(members):
         return set()
     return {host.name for server in theirs for host in on[server]} & troubled
 
@@ -125,10 +131,27 @@ def _of_controllers(situation: Situation, hosts: Sequence[Host]) -> set[str]:
         return set()
     ours = [host for host in situation.leaving if _has_controller(situation, host)]
     theirs = [host for host in hosts if _has_controller(situation, host) and host.name not in situation.names]
-    gone = len(theirs) + (0 if situation.is_back else len(ours))
-    if not ours or len(quorum.voters) - gone >= len(quorum.voters) // 2 + 1:
+    gone, unnamed = _late(quorum), 0
+    for host in (*theirs, *(() if situation.is_back else ours)):
+        voters = _voters_on(situation, quorum, host)
+        gone, unnamed = gone | voters, unnamed + (not voters)
+    if not ours or len(quorum.voters) - len(gone) - unnamed >= len(quorum.voters) // 2 + 1:
         return set()
     return {host.name for host in theirs}
+
+
+def _late(quorum: Quorum) -> set[int]:
+    """The voters that are not caught up; where that is not told, kraft_quorum says so."""
+    rows = [voter for voter in quorum.voters if voter.id != quorum.leader and voter.behind_ms is not None]
+    return {voter.id for voter in rows if not 0 <= (voter.behind_ms or 0) < FETCH_TIMEOUT_MS}
+
+
+def _voters_on(situation: Situation, quorum: Quorum, host: Host) -> set[int]:
+    """By the machine's own files, else by address or by its id."""
+    seen = situation.identities.nodes(host, KRAFT_ROLE)
+    at = {voter.id for voter in quorum.voters for server in voter.endpoints if ensembles.holders(server, [host])}
+    known = {host.broker_id} if host.broker_id is not None else set()
+    return {voter.id for voter in quorum.voters} & (set(seen) or at or known)
 
 
 def _has_controller(situation: Situation, host: Host) -> bool:

@@ -100,7 +100,9 @@ def _situation(
     before = _before(store, named, at, unread)
     if named.after and not named.disk:
         named = replace(named, disk=str(before.get("disk", "")))
-    served = [other for other in inventory.clusters if other.name != cluster.name and _serves(leaving, other)]
+    served = [
+        other for other in inventory.clusters if other.name != cluster.name and _serves(leaving, other, inventory)
+    ]
     hosts = cluster.hosts
     if not wanted.write_probe:
         hosts = tuple(replace(host, write_probe=False) for host in hosts)
@@ -110,7 +112,7 @@ def _situation(
     return named, Situation(
         named, views[0], tuple(leaving), tuple(views[1:]), locks, unread, before,
         now, os.path.abspath(store),
-        frozenset(other.name for other in inventory.clusters if _serves(other.hosts, cluster)),
+        frozenset(other.name for other in inventory.clusters if _serves(other.hosts, cluster, inventory)),
         accepting.standing(store, cluster.name, now), records.recent(store, cluster.name, at),
         lock.owner(), _runs(store, cluster.name, unread),
     )  # fmt: skip
@@ -151,9 +153,11 @@ def _another_cluster(view: ClusterView) -> str:
     return f"kafka: of {view.cluster.name} leads to the cluster {said}, and its machines are of {sides}"
 
 
-def _serves(hosts: Sequence[Host], cluster: Cluster) -> bool:
+def _serves(hosts: Sequence[Host], cluster: Cluster, inventory: Inventory) -> bool:
     """Whether a server of this cluster's ensemble runs on one of these hosts."""
-    return any(holders(server.partition("/")[0], hosts) for server in cluster.zookeeper)
+    names, everyone = {host.name for host in hosts}, list(inventory.hosts)
+    on = (holders(server.partition("/")[0], everyone) for server in cluster.zookeeper)
+    return any(host.name in names for found in on for host in found)
 
 
 def _locks(store: str, cluster: Cluster, unread: dict[str, str]) -> list[lock.Lock] | None:

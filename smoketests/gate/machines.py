@@ -17,6 +17,8 @@ NAMED = 3
 LONGEST = 160
 OF_STATUS = {CRITICAL: critical, UNKNOWN: unknown, WARNING: warning}
 Row = Mapping[str, Any]
+# a number by itself; 252:3, nvme0n1 and ZA1BC2 are names
+FIGURE = re.compile(r"(?<![^\s(])[-+]?\d[\d.,]*(?=[\s%);,]|$)")
 
 
 def rows(situation: Situation, checks: Sequence[str], hosts: Sequence[Host]) -> Iterator[tuple[Host, Row]]:
@@ -70,10 +72,12 @@ class Trouble(NamedTuple):
     status: str
     said: str
     item: str = ""
+    about: tuple[str, ...] = ()
 
     def finding(self) -> Finding:
-        """Other figures are the same finding, other words are another."""
-        return Finding(self.host, self.item, self.said, OF_VERDICT[self.status], re.sub(r"\d+", "#", self.said))
+        """Other figures are the same finding, other words are another; so are other disks (252:3, nvme0n1)."""
+        key = "\0".join((FIGURE.sub("#", self.said), *self.about))
+        return Finding(self.host, self.item, self.said, OF_VERDICT[self.status], key)
 
 
 def judged(
@@ -111,7 +115,14 @@ def _troubles(situation: Situation, checks: Sequence[str], hosts: Sequence[Host]
     for host, row in rows(situation, checks, hosts):
         if row.get("status") in OF_STATUS:
             item = f"{row.get('check')} {row.get('item')}"
-            yield Trouble(host.name, str(row["status"]), _named(host, row), item)
+            yield Trouble(host.name, str(row["status"]), _named(host, row), item, _about(row))
+
+
+def _about(row: Row) -> tuple[str, ...]:
+    """The disks that an array has lost or rebuilds: each is a finding of its own."""
+    facts = row.get("facts") or {}
+    said = [facts.get(name) for name in ("gone", "rebuilding", "lost")] if isinstance(facts, Mapping) else []
+    return tuple(sorted(str(name)[:LONGEST] for names in said if isinstance(names, (list, tuple)) for name in names))
 
 
 def _silent(situation: Situation, hosts: Sequence[Host]) -> Iterator[Trouble]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from agent.status import CRITICAL, UNKNOWN
 from smoketests.cluster.view import CannotTell, ClusterView, NotAsked
 from smoketests.gate.identities import BROKER_ROLE, KRAFT_ROLE, ZOOKEEPER_ROLE, Identities
 from smoketests.gate.maintenance import DECOMMISSION, REPLACE_DISK, REPLACE_PSU, Maintenance
@@ -72,6 +73,18 @@ class Situation:
     def must_be_well(self) -> tuple[Host, ...]:
         """The hosts that carry the load: before, the others; afterwards, all but those that are gone for good."""
         return tuple(host for host in self.view.hosts if self.is_back or host.name not in self.names)
+
+    @functools.cached_property
+    def troubled(self) -> frozenset[str]:
+        """Of those, the hosts of which a check found something critical, or could not tell."""
+        sick = {
+            host.name
+            for rows in self.view.rows.values()
+            for host, row in rows
+            if row.get("status") in (CRITICAL, UNKNOWN) and row.get("check") not in host.skip
+        }
+        sick |= {name for name, one in self.view.reports.items() if not one.report.findings}
+        return frozenset(host.name for host in self.must_be_well if host.name in sick)
 
     @property
     def stays_up(self) -> str:

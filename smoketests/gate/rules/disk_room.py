@@ -131,17 +131,19 @@ def _disks(situation: Situation, rows: Sequence[LogDir]) -> list[Disk]:
         for mount in told(situation.view, "disk_usage", Usage)
         if mount.facts.data
     }
-    found: dict[tuple[int, str], Disk] = {}
+    found: dict[tuple[object, ...], Disk] = {}
     bad = []
     for row in rows:
         host = situation.broker_names.get(row.broker, "")
         paths = [path for name, path in mounts if name == host and below(row.path, [path])]
-        path = max(paths, key=len, default=row.path)
+        path = max(paths, key=len, default="")
         room = _room(row, mounts.get((host, path)))
         if room is None:
             bad.append(row)
             continue
-        disk = found.setdefault((row.broker, path), Disk(row.broker, path, *room, 0, 0))
+        # no mount is known: the same size and the same free room are one file system, as for receivers.disks_of
+        key = (row.broker, path) if path else (row.broker, row.total_bytes, row.usable_bytes)
+        disk = found.setdefault(key, Disk(row.broker, path or row.path, *room, 0, 0))
         disk.kept += row.replicas_bytes
         disk.replicas += row.replicas
     if bad:

@@ -46,12 +46,47 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
             found[host.name] = list(situation.ids_of(host))
         except CannotTell as problem:
             (far if _is_apart(situation, host) else near).append(str(problem))
+    near += [*_of_others(situation), *_homeless(situation)]
     verdicts = [unknown(some(near, limits["named"]))] if near else []
     if far:
         verdicts.append(warning(f"{some(far, limits['named'])}; {wording.elsewhere(situation)}"))
     verdicts += _strangers(situation, limits)
     ids = {name: numbers for name, numbers in found.items() if numbers}
     return ruled(verdicts, f"{count_of(len(ids), 'host')} with a broker, by every witness", brokers=ids)
+
+
+def _of_others(situation: Situation) -> list[str]:
+    """Servers of other clusters that go with these hosts: nobody here judges what they take away."""
+    if situation.after or situation.stays_up:
+        return []
+    return [
+        f"{host.name} runs also a {' and '.join(one.roles)} of cluster {some(one.clusters)}, which is not judged here"
+        for host in situation.leaving
+        for one in situation.identities.others.get(host.name, ())
+    ]
+
+
+def _homeless(situation: Situation) -> list[str]:
+    """Brokers with a replica, of which no host is known to run them: they may be of a host here that does not tell.
+
+    A broker that is down is registered nowhere: behind a maintenance, what runs on the host now says nothing of it.
+    """
+    seen = situation.identities
+    known = {number for host in situation.view.cluster.hosts for number in seen.may_be(host)}
+    try:
+        lost = {broker for row in situation.partitions for broker in row.replicas} - known
+    except (CannotTell, NotAsked):
+        return []
+    found = []
+    for host in situation.leaving:
+        told = host.name in seen.seen
+        ids = lost - situation.living_ids if told else lost
+        if ids and not seen.may_be(host) and (situation.after or not told):
+            who = some([str(number) for number in sorted(ids)], 3)
+            found.append(
+                f"whether broker {who}, which no host is known to run, is of {host.name}: give it its broker_id"
+            )
+    return found
 
 
 def _is_apart(situation: Situation, host: Host) -> bool:

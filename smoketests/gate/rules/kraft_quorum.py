@@ -75,8 +75,18 @@ def _leaving(situation: Situation, quorum: Quorum) -> tuple[set[int], int]:
     for host in situation.leaving:
         here = {voter.id for voter in quorum.voters if _is_here(situation, voter, host)}
         known |= here
-        unnamed += not here and _has_controller(situation, host) and not _seen(situation, host)
+        # a host that does not tell may run a voter that no host of the inventory is known to run
+        may_be = _has_controller(situation, host) or (
+            host.name not in situation.identities.seen and _homeless(situation, quorum)
+        )
+        unnamed += bool(not here and may_be and not _seen(situation, host))
     return known, unnamed
+
+
+def _homeless(situation: Situation, quorum: Quorum) -> bool:
+    """Whether a voter runs on a host that nobody tells."""
+    hosts = situation.view.cluster.hosts
+    return not all(any(_is_here(situation, voter, host) for host in hosts) for voter in quorum.voters)
 
 
 def _has_controller(situation: Situation, host: Host) -> bool:

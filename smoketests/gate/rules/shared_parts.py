@@ -59,6 +59,9 @@ def _verdict(
         return warning(said)
     except CannotTell as error:
         return unknown(f"{said}; what depends on it cannot be told: {error}")
+    hosts = [host for host in situation.view.cluster.hosts if host.name in part.members - situation.names]
+    if locality.of_quorums(situation, hosts):
+        return critical(f"{said}; if all of it fails, the quorum of these hosts has no majority left")
     if not exposed:
         return warning(f"{said}; every partition here has enough copies elsewhere")
     return critical(f"{said}; if all of it fails, {wording.listed(exposed, limits)} are left with too few copies")
