@@ -7,15 +7,17 @@ waits for the child's answer with a deadline and, when none comes, leaves it beh
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import errno
+import heapq
 import json
 import os
 import signal
 import socket
 import stat
 import sys
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from agent import regular_files
 
@@ -128,22 +130,24 @@ def touch_link(path: str) -> Dict[str, Any]:
     return {"target": os.readlink(path)}
 
 
-def touch_search(path: str, offset: int, inode: int, limit: int, needles: str) -> Dict[str, Any]:
+def touch_search(path: str, offset: int, inode: int, limit: int, needles: str, named_by: int = 0) -> Dict[str, Any]:
     """The lines with one of the needles (`this|that`), and the line before each, in what was appended to a log since
     `offset` of file `inode`.
 
     At most the last `limit` bytes of each file are searched. Where the log was rotated since, the files that it was
     renamed to come first, oldest first.
     """
-    with regular_files.opened(path) as log:
+    rights = regular_files.take_rights_of(named_by) if named_by else None
+    with regular_files.opened(path, rights) as log:
         seen = os.fstat(log.fileno())
-        older = [_matches(old, start, limit, needles) for old, start in _rotated(path, seen, offset, inode)]
+        older = [_matches(old, start, limit, needles, rights) for old, start in _rotated(path, seen, offset, inode)]
         start = offset if seen.st_ino == inode and offset <= seen.st_size else 0
         skipped = max(seen.st_size - start - limit, 0)
         log.seek(start + skipped)
         data = log.read(limit)
     end = log_end(start + skipped, data)
-    text = "".join([*(text for text, _skipped in older), _lines_with(data[: end - start - skipped], needles)])
+    older.append(_lines_with(data[: end - start - skipped], needles))
+    text = "".join(text for text, _missed in older)
     skipped += sum(missed for _text, missed in older) + max(len(text) - MAX_BYTES, 0)
     return {"inode": seen.st_ino, "end": end, "skipped_bytes": skipped, "text": text[-MAX_BYTES:]}
 
@@ -162,25 +166,34 @@ def _rotated(path: str, seen: os.stat_result, offset: int, inode: int) -> List[T
     return [(entry.path, offset if entry.inode() == inode else 0) for entry in later]
 
 
-def _matches(path: str, start: int, limit: int, needles: str) -> Tuple[str, int]:
+def _matches(
+    path: str, start: int, limit: int, needles: str, rights: Optional[regular_files.Rights]
+) -> Tuple[str, int]:
     """What a rotated log holds from `start` on, and how much of it was not searched."""
-    with regular_files.opened(path) as log:
+    with regular_files.opened(path, rights) as log:
         skipped = max(os.fstat(log.fileno()).st_size - start - limit, 0)
         log.seek(start + skipped)
-        return _lines_with(log.read(limit), needles), skipped
+        text, cut = _lines_with(log.read(limit), needles)
+        return text, skipped + cut
 
 
-def _lines_with(data: bytes, needles: str) -> str:
-    """Each line with one of the needles and the line before it, every line once."""
-    found: List[bytes] = []
-    after = 0
-    for line in sorted(start for needle in needles.split("|") for start in _starts(data, needle.encode())):
+def _lines_with(data: bytes, needles: str) -> Tuple[str, int]:
+    """Each line with one of the needles and the line before it, every line once; the last MAX_BYTES of them, and how
+    much that leaves out.
+    """
+    found: Deque[bytes] = collections.deque()
+    size = cut = after = 0
+    for line in heapq.merge(*(_starts(data, needle.encode()) for needle in needles.split("|"))):
         if line >= after:
             first = data.rfind(b"\n", 0, max(line - 1, 0)) + 1
             end = data.find(b"\n", line) + 1 or len(data)
             found += [_cut(data[max(first, after) : line]), _cut(data[max(line, after) : end])]
+            size += len(found[-1]) + len(found[-2])
+            while size > MAX_BYTES:
+                cut += len(found[0])
+                size -= len(found.popleft())
             after = end
-    return b"".join(found).decode("utf-8", "replace")
+    return b"".join(found).decode("utf-8", "replace"), cut
 
 
 def _cut(line: bytes) -> bytes:
@@ -266,7 +279,8 @@ def _answer(connection: socket.socket) -> None:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.setitimer(signal.ITIMER_REAL, request["deadline_s"] + LINGER_S)
         named_by = [request["rights_of"]] if request.get("rights_of") else []
-        reply = TOUCHES["named" if named_by else request["touch"]](*request["arguments"], *named_by)
+        kind = "named" if named_by and request["touch"] == "read" else request["touch"]
+        reply = TOUCHES[kind](*request["arguments"], *named_by)
     except OSError as error:
         reply = {
             "errno": errno.errorcode.get(error.errno or 0, str(error.errno)),

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from typing import Counter as Counts
 from typing import Dict, List, Optional, Tuple
 
 from agent.host import Process
 
 # The longest command line that is read; a class path of 300 jars has 30 kB.
 LONGEST_COMMAND_LINE = 256 << 10
+# The more words, the more memory: two letters take 64 bytes.
+MOST_WORDS = 2048
+# What is read of one user's command lines, all together; of more processes of that user the program's name alone.
+MOST_OF_A_USER = 8 << 20
+LONGEST_PROGRAM = 256
 # The kernel keeps so much of a program's name.
 KERNEL_NAME_LENGTH = 15
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -18,20 +25,24 @@ def processes() -> List[Process]:
     """All that may be seen; of one whose files may not be read, the number alone."""
     booted_at = _booted_at()
     names = _local_names()
-    found = (_process(int(name), booted_at, names) for name in os.listdir("/proc") if name.isdigit())
+    read: Counts[int] = Counter()
+    found = (_process(int(name), booted_at, names, read) for name in os.listdir("/proc") if name.isdigit())
     return sorted(process for process in found if process)
 
 
-def _process(pid: int, booted_at: float, names: Dict[int, str]) -> Optional[Process]:
+def _process(pid: int, booted_at: float, names: Dict[int, str], read: Counts[int]) -> Optional[Process]:
     """None of one that ended while we listed.
 
     4242 (java) S 1 4242 4242 0 -1 4194560 … (the 22nd field: when it began, in ticks since the boot)
     """
     try:
         head, _, rest = _read(f"/proc/{pid}/stat", 4096).rpartition(b")")
-        argv = _argv(_read(f"/proc/{pid}/cmdline", LONGEST_COMMAND_LINE))
         name = head.partition(b"(")[2].decode("utf-8", "replace")
         uid = os.stat(f"/proc/{pid}").st_uid
+        most = LONGEST_COMMAND_LINE if read[uid] < MOST_OF_A_USER else LONGEST_PROGRAM
+        line = _read(f"/proc/{pid}/cmdline", most)
+        read[uid] += len(line)
+        argv = _argv(line if most > LONGEST_PROGRAM else line.partition(b"\0")[0])
         started_at = booted_at + int(rest.split()[19]) / TICKS_PER_S
         return Process(pid, _whole(name, argv), argv, names.get(uid, str(uid)), started_at)
     except PermissionError:
@@ -43,8 +54,9 @@ def _process(pid: int, booted_at: float, names: Dict[int, str]) -> Optional[Proc
 def _argv(line: bytes) -> Tuple[str, ...]:
     """Words end with NUL; a program that wrote its own title there (nginx, Chrome) has spaces between them."""
     text = line.decode("utf-8", "surrogateescape")
-    words = text[:-1].split("\0") if text.endswith("\0") else text.split(" ") if text else []
-    return tuple(words[0].split(" ") if len(words) == 1 else words)
+    separator = "\0" if "\0" in text else " "  # also of one that was cut
+    words = text.removesuffix("\0").split(separator, MOST_WORDS)[:MOST_WORDS] if text else []
+    return tuple(words[0].split(" ", MOST_WORDS)[:MOST_WORDS] if len(words) == 1 else words)
 
 
 def _whole(name: str, argv: Tuple[str, ...]) -> str:
@@ -77,6 +89,6 @@ def _read(path: str, most: int) -> bytes:
         parts = [os.read(handle, 1 << 16)]
         while parts[-1] and sum(map(len, parts)) < most:
             parts.append(os.read(handle, 1 << 16))
-        return b"".join(parts)
+        return b"".join(parts)[:most]
     finally:
         os.close(handle)

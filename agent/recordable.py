@@ -26,7 +26,12 @@ KERNEL_FILE = re.compile(
 )
 LINES_OF_FILES: Tuple[Tuple[str, str], ...] = (
     # UUID=… /kafka/d1 xfs defaults,noatime 0 2
-    (r"/etc/fstab", r"\S+\s+\S+\s+\S+(?:\s+\S+){0,3}\s*"),
+    # disks alone: a share's line may hold a user and a password
+    (
+        r"/etc/fstab",
+        r"(?:[A-Z]+=[\w.\"'\\/-]{1,200}|/dev/[\w./:+\\-]{1,200}|[a-z]\w{0,30})\s+[\w./+\\-]{1,300}\s+"
+        r"[\w.,-]{1,60}(?:\s+[\w.,=:/+-]{1,500})?(?:\s+\d){0,2}\s*",
+    ),
     # vm.swappiness = 1
     (r"(?:/\w+)*/sysctl(?:\.d/[^/]*|\.conf)", r"\s*-?[\w./*-]{1,100}\s*=\s*[\w .:/|%-]{0,200}"),
     (r"/etc/ufw/ufw\.conf", r"\s*ENABLED=[\"']?\w{1,5}[\"']?\s*"),
@@ -40,6 +45,8 @@ TOOLS = frozenset((
     "MegaCli", "MegaCli64", "megacli", "arcconf", "mvcli", "mnv_cli", "zpool", "btrfs", "mdadm", "dmidecode", "lspci",
     "dpkg-query", "rpm", "mdatp", "env", "date",
 ))  # fmt: skip
+# What the kernel passes on from others: its command line, which may name passwords, and audited commands.
+OF_OTHERS = re.compile(r"(?:Kernel c|C)ommand line:|Unknown kernel command line|audit|(?:type=\d+ )audit\(")
 FOUR_LETTER_WORDS = frozenset(("ruok", "srvr", "stat", "mntr", "conf", "isro", "cons"))
 CONFIGURATIONS = re.compile(r".*\.(?:properties|cfg|conf)(?:\.dynamic(?:\.\w{1,40})?)?")
 
@@ -78,7 +85,8 @@ PLAIN_PATH = re.compile(r"[\w./+*@:-]{1,4096}")
 
 # ssl.keystore.password=hunter2    "token": "…"    sasl.jaas.config=…;    Authorization: Bearer …
 NAMED = pattern(
-    r"(?i)((?:pass(?:word|wd|phrase|code)|secret|token|credential|api_?key|private_?key|access_?key|jaas|digest)"
+    r"(?i)((?:pass(?:word|wd|phrase|code)|(?<![a-z])pass(?==)|secret|token|credential|api_?key|private_?key|access_?key"
+    r"|jaas|digest)"
     r"[\w.-]{0,40}[\"']?\s{0,3}[=:]\s{0,3})(\"[^\"\n]{0,2000}|'[^'\n]{0,2000}|[^\s,;\"'}]{1,2000})"
 )
 # sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="b";
@@ -273,10 +281,10 @@ class Keeper:
         """A record of the kernel's ring buffer; of one that a program wrote there, its place in the sequence alone."""
         head, _, text = record.partition(";")
         priority = head.partition(",")[0]
-        if priority.isdigit() and int(priority) >> 3 == 0:
+        if priority.isdigit() and int(priority) >> 3 == 0 and not OF_OTHERS.match(text):
             return f"{head};{self.text('kernel log', text)}"
         if text != f"{REMOVED}\n":
-            self._note("kernel log", "lines that programs wrote there")
+            self._note("kernel log", "lines that programs wrote there, or that tell of them")
         return f"{head};{REMOVED}\n"
 
     def every(self, where: str, value: Any) -> Any:

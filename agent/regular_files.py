@@ -16,8 +16,16 @@ class Rights(NamedTuple):
 
     def may_read(self, seen: os.stat_result) -> bool:
         """By the file's permission bits."""
+        return self._may(seen, 4)
+
+    def may_reach(self, path: str) -> bool:
+        """By the permission bits of the folders above it."""
+        above = [path[:at] or "/" for at, letter in enumerate(path) if letter == "/"]
+        return all(self._may(os.stat(folder), 1) for folder in above)
+
+    def _may(self, seen: os.stat_result, bit: int) -> bool:
         shift = 6 if seen.st_uid == self.uid else 3 if seen.st_gid in self.groups else 0
-        return self.uid == 0 or bool(seen.st_mode >> shift & 4)
+        return self.uid == 0 or bool(seen.st_mode >> shift & bit)
 
 
 def take_rights_of(pid: int) -> Optional[Rights]:
@@ -28,9 +36,14 @@ def take_rights_of(pid: int) -> Optional[Rights]:
     """
     if os.geteuid() != 0:
         return None
+    if pid < 0:  # of a process that is gone its user is known
+        return Rights(-pid, frozenset())
     with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
         said = dict(row.partition(":")[::2] for row in file)
-    uid, gid = int(said["Uid"].split()[1]), int(said["Gid"].split()[1])
+    uids, gids = (tuple(map(int, said[name].split()[:3])) for name in ("Uid", "Gid"))
+    if len({*uids}) > 1 or len({*gids}) > 1:  # set-user-id: who started it chose its words, and has not its rights
+        raise PermissionError(errno.EACCES, "named by a process with another user's rights")
+    uid, gid = uids[0], gids[0]
     groups = [int(group) for group in said["Groups"].split()]
     try:
         os.setgroups(groups)
@@ -47,7 +60,8 @@ def opened(path: str, rights: Optional[Rights] = None) -> BinaryIO:
     try:
         if not stat.S_ISREG(os.fstat(seen).st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
-        if rights and not rights.may_read(os.fstat(seen)):
+        where = os.readlink(f"/proc/self/fd/{seen}")
+        if rights and not (rights.may_read(os.fstat(seen)) and rights.may_reach(where)):
             raise PermissionError(errno.EACCES, "Permission denied")
         return open(os.open(f"/proc/self/fd/{seen}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     finally:

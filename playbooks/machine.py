@@ -96,7 +96,8 @@ class Machine:
     def run(self, argv: Sequence[str], seconds: float = 30.0, given: str = "", mark: str = "") -> Outcome:
         """Run to its end, `seconds` at most. given: its standard input. mark: what finds it again. NotRun, Lost."""
         words = [MARK + mark, "timeout", "-k", "5", f"{seconds:.0f}", *argv]
-        talk = _Talk(self._open([*self._sudo_words(), "sh", "-c", BEGIN, "sh", *words]), given, self.sudo_password)
+        channel = self._open([*self._sudo_words(), "sh", "-c", BEGIN, "sh", *words])
+        talk = _Talk(channel, given, self.sudo_password if self.sudo else "")
         return talk.to_the_end(time.monotonic() + seconds + GRACE_S)
 
     def still_running(self, mark: str) -> list[int]:
@@ -124,7 +125,7 @@ class _Talk:
         self._began = self._asked = False
         self._before = b""
         self._kept: dict[bool, list[bytes]] = {False: [], True: []}
-        self._size = 0
+        self._size = self._left_out = 0
 
     def to_the_end(self, until: float) -> Outcome:
         for is_error, part in self._channel.parts(until):
@@ -133,6 +134,8 @@ class _Talk:
             if part and self._size < MOST_OUTPUT:
                 self._kept[is_error].append(part)
                 self._size += len(part)
+            else:
+                self._left_out += len(part)
         code = self._channel.code()
         out, err = (b"".join(self._kept[is_error]).decode("utf-8", "replace") for is_error in (False, True))
         if not self._began:
@@ -140,6 +143,8 @@ class _Talk:
             raise NotRun(said or "the connection ended before the command began")
         if code is None:
             raise Lost("the connection went before the command ended")
+        if self._left_out:
+            raise Lost(f"it printed more than {MOST_OUTPUT >> 20} MB, which is not kept; it ended with code {code}")
         return Outcome(code, out, err)
 
     def _beginning(self, part: bytes) -> bytes:
@@ -284,6 +289,9 @@ class _FarCommand(Channel):
         )
         quiet_since = time.monotonic()
         while time.monotonic() < until:
+            # asked before we look for output: what it printed before its end is then there to be read
+            over = channel.exit_status_ready() or channel.closed
+            ended = channel.closed or channel.eof_received
             got = False
             for is_error, ready, read in sides:
                 if ready():
@@ -292,8 +300,7 @@ class _FarCommand(Channel):
             if got:
                 quiet_since = time.monotonic()
                 continue
-            over = channel.exit_status_ready() or channel.closed
-            if over and (channel.closed or channel.eof_received or time.monotonic() - quiet_since > QUIET_S):
+            if over and (ended or time.monotonic() - quiet_since > QUIET_S):
                 return
             channel.status_event.wait(0.02) if not over else time.sleep(0.02)
 

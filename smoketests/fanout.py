@@ -11,12 +11,12 @@ import resource
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from inventory.model import Host
 from smoketests.bundle import Bundle
-from smoketests.hearing import Heard, Hearing, Options, far_command
+from smoketests.hearing import Heard, Hearing, Options, by_sudo, far_command
 from smoketests.outcome import Finished, HostReport, Outcome
 from smoketests.ssh import Access
 from smoketests.unreachable import AccessError, Unreachable
@@ -210,7 +210,10 @@ class _Asking:
             channel = self._started(asked, connection)
             asked.limit = time.monotonic() + self._options.run_s + self._options.grace_s
             asked.counts_until = time.monotonic() + PATIENCE_S
-            hearing = Hearing(channel, self._options, self._bundle, asked.host, asked.speaks)
+            options = self._options
+            if not by_sudo(asked.host, str(connection.user)):
+                options = replace(options, sudo_password="")
+            hearing = Hearing(channel, options, self._bundle, asked.host, asked.speaks)
             return hearing.to_the_end(asked.limit - SUPERVISE_EVERY_S)
         finally:
             connection.close()

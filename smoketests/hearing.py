@@ -82,9 +82,14 @@ def far_command(host: Host, user: str, options: Options, bundle: Bundle, run_id:
     words = ["timeout", "-k", "5", seconds, "sh", "-c", FIND_PYTHON, boot_source(), host.python]
     words += [bundle.sha256, str(len(bundle.packed)), *options.checks]
     words += ["--expected", "-", "--run-id", run_id, "--deadline", str(options.run_s)]
-    if host.sudo == "yes" or (host.sudo == "auto" and user != "root"):
+    if by_sudo(host, user):
         words = [*_sudo(options), *words]
     return shlex.join(words)
+
+
+def by_sudo(host: Host, user: str) -> bool:
+    """Whether the command begins with sudo: nobody else may ask for its password."""
+    return host.sudo in ("yes", INSTALLED) or (host.sudo == "auto" and user != "root")
 
 
 def _sudo(options: Options) -> list[str]:

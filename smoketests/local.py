@@ -10,8 +10,12 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
+from agent.status import EXIT_CODES
+
 # What the agent needs beyond its own deadline to start, to save its memory and to print.
 GRACE_S = 10.0
+# from the end of its output to its own
+LAST_S = 5.0
 
 
 class AgentFailed(Exception):
@@ -60,3 +64,7 @@ def _lines(process: subprocess.Popen[bytes], until: float) -> Iterator[str]:
     words = errors.decode("utf-8", "replace").strip().splitlines()
     if words or not seen:
         raise AgentFailed(words[-1] if words else "the agent printed nothing")
+    code = process.wait(LAST_S)
+    if rest or code not in EXIT_CODES.values():
+        how = f"killed by signal {-code}" if code < 0 else f"exit {code}"
+        raise AgentFailed(f"the agent's report was cut short ({how})")

@@ -10,8 +10,8 @@ from agent.host import CannotTell, Host, Process, shared, together, unless_unsur
 from agent.patterns import pattern
 from agent.sources import java_processes, java_properties
 
-# java … kafka.Kafka /etc/kafka/server.properties; Confluent's packages start a class of their own
-BROKER_CLASSES = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKafka")
+# java … kafka.Kafka /etc/kafka/server.properties; Confluent and Cloudera start classes of their own
+BROKER_CLASSES = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKafka", "com.cloudera.kafka.wrap.Kafka")
 # java … org.apache.zookeeper.server.quorum.QuorumPeerMain /etc/zookeeper/conf/zoo.cfg
 ZOOKEEPER_CLASSES = (
     "org.apache.zookeeper.server.quorum.QuorumPeerMain",
@@ -29,6 +29,8 @@ CONFIG_PATIENCE_S = 6.0
 
 # advertised as `listeners=SASL_SSL://kafka-a01:9093`, `clientPort=2181`, `server.1=zk1:2888:3888;0.0.0.0:2181`
 PORT = pattern(r":(\d{1,5})\s*$")
+# No machine has so many disks; what names more would have each of them followed.
+MOST_LOG_DIRS = 64
 KAFKA_DEFAULT_LOG_DIR = "/tmp/kafka-logs"  # noqa: S108  Kafka's own default
 
 
@@ -228,7 +230,7 @@ def read_properties(host: Host, path: str, pid: int) -> Dict[str, str]:
 def log_dirs(config: Dict[str, str]) -> List[str]:
     """The directories a broker keeps its partitions in."""
     given = config.get("log.dirs") or config.get("log.dir") or KAFKA_DEFAULT_LOG_DIR
-    return [path.strip() for path in given.split(",") if path.strip()]
+    return [path.strip() for path in given.split(",", MOST_LOG_DIRS)[:MOST_LOG_DIRS] if path.strip()]
 
 
 def ports(service: Service) -> List[int]:

@@ -116,11 +116,14 @@ def read_new(host: Host, subject: str, item: str, needles: str, names: Sequence[
     logs = known(host, item)
     beside = [f"{path[: -len('server.log')]}{name}" for path in logs.files if path.endswith("/server.log")
               for name in names]  # fmt: skip
+    row = next((row for row in kafka.roster(host) if row.item == item), None)
+    gone = -int(row.user) if row and row.user else 0
+    named_by = row.service.process.pid if row and row.service else gone
     found: List[Search] = []
     not_read: List[str] = []
     for path in [*logs.files, *beside, *([f"journal:{logs.journal}"] if logs.journal else [])]:
         try:
-            one = _search(host, subject, path, needles)
+            one = _search(host, subject, path, needles, named_by)
         except Missing:
             continue
         except CannotTell as error:
@@ -157,18 +160,19 @@ def zone(host: Host) -> str:
         return "+0000"
 
 
-def _search(host: Host, subject: str, path: str, needles: str) -> Search:
+def _search(host: Host, subject: str, path: str, needles: str, named_by: int) -> Search:
     if path.startswith("journal:"):
         return _search_journal(host, subject, path[len("journal:") :], needles)
-    return _search_file(host, subject, path, needles)
+    return _search_file(host, subject, path, needles, named_by)
 
 
-def _search_file(host: Host, subject: str, path: str, needles: str) -> Search:
+def _search_file(host: Host, subject: str, path: str, needles: str, named_by: int) -> Search:
     """What is new in one file; of a file seen first, in its last FIRST_BYTES. Missing and unreadable ones raise."""
     key = f"{subject}/{path}"
     seen = host.state.cursor(key)
     offset, inode = seen or (0, 0)
-    touched = host.touch("search", path, offset, inode, MOST_BYTES if seen else FIRST_BYTES, needles)
+    touched = host.touch("search", path, offset, inode, MOST_BYTES if seen else FIRST_BYTES, needles,
+                         named_by=named_by)  # fmt: skip
     if touched.error in ("ENOENT", "ENOTDIR"):
         host.state.set_cursor(key, seen or ABSENT)
         raise Missing(f"{path} does not exist")

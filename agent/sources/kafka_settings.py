@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Collection, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
-from agent.host import CannotTell, Host
+from agent.host import CannotTell, Host, shared
 from agent.sources import kafka, mount_table
 
 # a setting, the others that it is judged by, and Kafka's defaults
@@ -79,6 +79,7 @@ def _idle(host: Host, absent: Collection[str]) -> Tuple[str, ...]:
     )
 
 
+@shared
 def _mount_of(host: Host, path: str) -> Optional[mount_table.Mount]:
     """The mount that holds a folder, through the symbolic links on the root disk that may lead there."""
     for _link in range(MOST_LINKS):

@@ -37,11 +37,11 @@ def of(host: Host, service: Service) -> List[Node]:
         return []
     if service.role == "zookeeper":
         folder = config.get("dataDir", "")
-        return [Node(folder, number(_text(host, os.path.join(folder, "myid"))), "")] if folder else []
+        return [Node(folder, number(_text(host, os.path.join(folder, "myid"), service)), "")] if folder else []
     folders = kafka.log_dirs(config)
     metadata = config.get("metadata.log.dir", "").strip()
     paths = list(dict.fromkeys([*folders, *filter(None, [metadata])]))[:MOST_FOLDERS]
-    asks = {path: functools.partial(_text, host, os.path.join(path, "meta.properties")) for path in paths}
+    asks = {path: functools.partial(_text, host, os.path.join(path, "meta.properties"), service) for path in paths}
     texts = together(asks, dict.fromkeys(paths, TOUCH_DEADLINE_S + 1))
     return [_node(path, texts[path]) for path in paths]
 
@@ -54,11 +54,11 @@ def _node(folder: str, text: object) -> Node:
     return Node(folder, number(said.get("node.id") or said.get("broker.id") or ""), said.get("cluster.id", "")[:100])
 
 
-def _text(host: Host, path: str) -> str:
+def _text(host: Host, path: str, service: Service) -> str:
     if not os.path.isabs(path):
         return ""
     try:
-        return str(host.touch("read", os.path.normpath(path)).facts.get("text", ""))
+        return str(host.touch("read", os.path.normpath(path), named_by=service.process.pid).facts.get("text", ""))
     except CannotTell:
         return ""
 

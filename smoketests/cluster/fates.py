@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -25,6 +26,8 @@ UNREACHED = "hosts without an answer"
 
 # pci-0000:03:00.0-ata-4   pci-0000:3b:00.0-scsi-0:0:4:0
 PCI = re.compile(r"pci-([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9])")
+
+TIMES_USUAL = 4
 
 
 class Drive(NamedTuple):
@@ -91,8 +94,12 @@ def host_parts(hosts: Mapping[str, HostFate]) -> list[Part]:
 
 def of_drives(view: ClusterView) -> dict[str, DriveFate]:
     """Each drive that tells its model, by host and serial; what SMART could not judge is no drive with a problem."""
-    rows: Sequence[Told[Drive]] = told(view, "smart", Drive)
-    return {f"{row.host.name} {row.item}": _drive(row) for row in rows if row.status != SKIPPED and row.facts.model}
+    told_of: Sequence[Told[Drive]] = told(view, "smart", Drive)
+    rows = [row for row in told_of if row.status != SKIPPED and row.facts.model]
+    counts = Counter(row.host.name for row in rows)
+    # a host that tells of so many more than half of the others do would decide for all of them
+    most = TIMES_USUAL * sorted(counts.values())[(len(counts) - 1) // 2] if counts else 0
+    return {f"{row.host.name} {row.item}": _drive(row) for row in rows if counts[row.host.name] <= most}
 
 
 def _drive(row: Told[Drive]) -> DriveFate:

@@ -109,11 +109,22 @@ def _model(disk: Disk) -> str:
 
 def _usual(working: Sequence[Disk], what: str, least: int) -> dict[str, tuple[float, float]]:
     """Median and deviation of each model, and of each kind, that has so many others to compare one with."""
-    groups: dict[str, list[float]] = {}
+    groups: dict[str, dict[str, list[float]]] = {}
     for disk in working:
         for group in filter(None, (_model(disk), _kind(disk))):
-            groups.setdefault(group, []).append(_ms(disk, what) or 0.0)
-    return {name: (median(ms), statistics.deviation(ms)) for name, ms in groups.items() if len(ms) > least}
+            groups.setdefault(group, {}).setdefault(disk.host.name, []).append(_ms(disk, what) or 0.0)
+    each = {name: _fair(of_hosts) for name, of_hosts in groups.items()}
+    return {name: (median(ms), statistics.deviation(ms)) for name, ms in each.items() if len(ms) > least}
+
+
+def _fair(of_hosts: Mapping[str, Sequence[float]]) -> list[float]:
+    """What the disks took, of no host more disks than half of the hosts have: one that tells of a thousand disks does
+    not decide what is usual.
+    """
+    counts = sorted(map(len, of_hosts.values()))
+    most = counts[(len(counts) - 1) // 2]
+    middles = ((sorted(ms), max(len(ms) - most, 0) // 2) for ms in of_hosts.values())
+    return [one for ms, skip in middles for one in ms[skip : skip + most]]
 
 
 def _compared(disk: Disk, what: str, peers: tuple[float, float], limits: Mapping[str, Any]) -> list[Slow]:

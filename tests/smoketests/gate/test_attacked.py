@@ -11,7 +11,7 @@ from agent.checks import raid
 from inventory.model import Host
 from smoketests.cluster.broker_ids import Names
 from smoketests.gate.accepting import Acceptance
-from smoketests.gate.decision import CANNOT_TELL, GO, NO_GO
+from smoketests.gate.decision import GO, NO_GO, UNTOLD
 from smoketests.readers.kafka import Quorum, Voter
 from smoketests.readers.zookeeper import Member, Registered
 from tests.smoketests.cluster.views import said
@@ -61,7 +61,7 @@ def test_a_broker_that_no_host_tells_of_may_be_the_one_that_is_gone(purpose: str
         kafka_says=kafka(*left, brokers=(2, 3)), zookeeper_says=ensemble(brokers=(2, 3)),
     )  # fmt: skip
 
-    assert decided(seen).answer in (NO_GO, CANNOT_TELL)
+    assert decided(seen).answer in (NO_GO, UNTOLD)
 
 
 def test_an_inventory_of_names_alone_is_go_where_all_is_well() -> None:
@@ -72,7 +72,7 @@ def test_an_inventory_of_names_alone_is_go_where_all_is_well() -> None:
 def test_a_broker_of_another_cluster_on_the_host_is_not_judged_and_that_is_said() -> None:
     seen = situation(found={"kafka-a01": [runs("broker", ids=(1,)), runs("broker", ids=(7,), cluster="c2")]})
 
-    assert decided(seen).answer == CANNOT_TELL
+    assert decided(seen).answer == UNTOLD
     assert "of cluster c2, which is not judged here" in rule(seen, "identities").reason
 
 
@@ -145,7 +145,7 @@ def test_a_silent_host_may_run_the_controller_that_no_host_is_known_to_run() -> 
 
     seen = situation(silent=["kafka-a01"], kraft=True, kafka_says=kafka(quorum=three, controller=101), found=found)
 
-    assert decided(seen).answer in (NO_GO, CANNOT_TELL)
+    assert decided(seen).answer in (NO_GO, UNTOLD)
 
 
 def test_a_rack_whose_power_is_in_doubt_counts_for_the_quorum_too() -> None:
