@@ -81,6 +81,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "fstype": "word",
         "options": "options",
         "log_dir": "path",
+        "zookeeper": "word",
         "fstab": "source",
     },
     "interface": {

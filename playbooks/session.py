@@ -140,6 +140,14 @@ class Session:
         if fields != self.progress.lock:
             self.note("locked", lock=fields)
 
+    def keep(self) -> None:
+        """A wait may outlast the lock: make it longer in time. Failed if somebody else has it by now."""
+        if self.progress.lock:
+            try:
+                self.hold()
+            except NotKnown as error:  # it may lie in the very server that is waited for
+                self.show(f"   the lock could not be made longer: {printable(str(error))}")
+
     def _taken(self, cluster: str, purpose: str, minutes: float) -> lock.Lock:
         """A new one; or that of this very run, which was killed before it could write down that it has it."""
         owner = f"{lock.owner()}, run {self.plan.id}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import calendar
-import functools
 import math
 import time
 from collections.abc import Callable
@@ -116,7 +115,11 @@ def _steady(session: Session, action: Action) -> Decision:
     step = action.step
     patience = Patience(step.deadline / 60, step.every, step.readings)
     news = News(session.target.store)
-    look = functools.partial(_decide, session, action, step, news.kept)
+
+    def look() -> Decision:
+        session.keep()
+        return _decide(session, action, step, news.kept)
+
     decision = records.kept(until_steady(look, patience, lambda words: session.show("   " + words)), news.store)
     if "Ctrl-C" in decision.unsteady:
         raise Stopped("you stopped it with Ctrl-C")

@@ -37,6 +37,7 @@ def wait(session: Session, action: Action) -> None:
     until = time.monotonic() + step.deadline
     told = ""
     while True:
+        session.keep()
         why = ask(session, action)
         if not why:
             break

@@ -87,6 +87,8 @@ def _mount(look: Look, mount: DataMount) -> Candidate:
         known = {"disk": disk.device, "serial": disk.serial} if disk else {}
         log_dir = next(iter(servers.log_dirs_below(look, mount.path)), "")
         named = {"path": mount.path, "device": mount.device or mount.source, "log_dir": log_dir}
+        if servers.zookeeper_below(look, mount.path):
+            named["zookeeper"] = "yes"
         return {**named, **known, **_file_system(look, mount)}
 
     return Candidate(names, f"{mount.path} ({mount.fstype} on {mount.device or mount.source})", values)

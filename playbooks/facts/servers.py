@@ -205,6 +205,13 @@ def runs_without(look: Look, path: str) -> bool:
     return not metadata_log_below(look, path)
 
 
+def zookeeper_below(look: Look, path: str) -> bool:
+    """Whether a ZooKeeper server of this machine keeps its data on the mount at this path."""
+    configs = [service.config for service, _unit in servers(look.view, ZOOKEEPER)]
+    folders = [config.get(name, "") for config in configs for name in ("dataDir", "dataLogDir")]
+    return any(folder and _is_below(folder, path) for folder in folders)
+
+
 def _is_below(folder: str, path: str) -> bool:
     return folder == path or folder.startswith(path.rstrip("/") + "/")
 
