@@ -65,6 +65,9 @@ class State:
         self._after.update(boot_id=boot_id, at=now)
         if not self.same_boot:
             self._after.update(counters={}, cursors={}, incidents={}, stuck={})
+        for rows in (rows for items in self._after["incidents"].values() for rows in items.values()):
+            for row in rows:
+                row[1] = min(row[1], now)  # the clock was set back since: else it would be news until then
 
     @property
     def now(self) -> float:

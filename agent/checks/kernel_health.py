@@ -24,6 +24,7 @@ from agent.status import Verdict, combine, count_of, critical, ok, warning
 
 SUBJECT = "kernel_health"
 HOUR_S = 3600.0
+LEAST_S = 600.0
 LIMITS = {
     "clear_after_hours": 24,
     "stalls_warning": 1,
@@ -106,7 +107,8 @@ def _is_of_a_server(host: Host, text: str) -> bool:
     except CannotTell:
         pids = []
     ours = any(int(number) == pid or host.exists(f"/proc/{pid}/task/{number}") for pid in pids)
-    return ours or (name == "java" and bool(pids or host.expected.roles))
+    gone = not host.exists(f"/proc/{number}")  # of a thread that lives it is known whose it is
+    return ours or (name == "java" and gone and bool(pids or host.expected.roles))
 
 
 def _told(host: Host, item: str) -> Facts:
@@ -132,7 +134,8 @@ def _look_at_throttling(host: Host) -> Facts:
             return facts
         raise NotApplicable("these processors do not count when they are throttled, nor did the kernel say so")
     grown = [host.state.delta(f"{SUBJECT}/{name}", value) for name, value in counts.items()]
-    most = max((delta.change / delta.seconds for delta in grown if delta and delta.seconds > 0), default=None)
+    # two looks soon after one another: one event is no rate
+    most = max((delta.change / max(delta.seconds, LEAST_S) for delta in grown if delta), default=None)
     per_hour = None if most is None else round(most * HOUR_S, 1)
     return Facts(THROTTLING, throttled_per_hour=per_hour, throttled=max(counts.values()))
 

@@ -22,7 +22,8 @@ FORMS: Sequence[LineForm] = (
     form(SOFT_LOCKUP, "BUG NMI watchdog", r"(?:(?:NMI )?watchdog: )?BUG: soft lockup - CPU#\d+ stuck for \d+s"),
     # NMI watchdog: Watchdog detected hard LOCKUP on cpu 3
     # watchdog: Watchdog detected hard LOCKUP on cpu 3
-    form(HARD_LOCKUP, "NMI watchdog", r"(?:NMI )?watchdog: Watchdog detected hard LOCKUP on cpu \d+"),
+    # watchdog: CPU3: Watchdog detected hard LOCKUP on cpu 3
+    form(HARD_LOCKUP, "NMI watchdog", r"(?:NMI )?watchdog: (?:CPU\d+: )?Watchdog detected hard LOCKUP on cpu \d+"),
     # rcu: INFO: rcu_sched self-detected stall on CPU
     # rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:
     # rcu: INFO: rcu_preempt detected expedited stalls on CPUs/tasks: { 3-... } 21 jiffies s: 1001 root: 0x8/.

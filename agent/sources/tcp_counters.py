@@ -42,6 +42,15 @@ def _base(host: Host) -> str:
     return next((base for base in own if host.exists(f"{base}/snmp")), "/proc/net")
 
 
+def namespace(host: Host) -> str:
+    """Whose counters these are: `net:[4026531840]`; those of another namespace are other counters."""
+    folder = _base(host).rpartition("/")[0]
+    try:
+        return host.link(f"{'/proc/self' if folder == '/proc' else folder}/ns/net")
+    except CannotTell:
+        return folder
+
+
 def parse(text: str) -> Dict[str, int]:
     """Rows in pairs, names above numbers.
 
@@ -64,6 +73,8 @@ def tracking(host: Host) -> Optional[Tracking]:
         count, most = (host.read_int(f"{TRACKING}/nf_conntrack_{name}") for name in ("count", "max"))
     except Missing:
         return None
+    if most <= 0:  # nf_conntrack_max=0: as many as there is memory for
+        return None
     try:
         dropped = _dropped(host.read("/proc/net/stat/nf_conntrack"))
     except CannotTell:
@@ -74,14 +85,18 @@ def tracking(host: Host) -> Optional[Tracking]:
 def _dropped(text: str) -> int:
     """A row of names, then one of hexadecimal numbers for each processor.
 
+    Two packets that raced for one new entry (DNS behind NAT) are counted as `drop` and as `insert_failed`, however
+    empty the table is: only the other drops are for want of room.
+
     entries  clashres found new invalid ignore delete chainlength insert insert_failed drop early_drop icmp_error …
     00000a1b  00000000 0000001c 00000000 0000012a 00000000 00000000 00000000 00000000 00000003 00000003 00000000 …
     """
     names, *rows = [row.split() for row in text.splitlines() if row.strip()] or [[]]
     if "drop" not in names:
         return 0
-    at = names.index("drop")
+    at = {name: names.index(name) for name in ("drop", "insert_failed") if name in names}
     try:
-        return sum(int(row[at], 16) for row in rows if len(row) > at)
+        total = {name: sum(int(row[i], 16) for row in rows if len(row) > i) for name, i in at.items()}
+        return max(total["drop"] - total.get("insert_failed", 0), 0)
     except ValueError:
         return 0

@@ -1,4 +1,4 @@
-"""Ways to root's files and memory that an attack on the agent found."""
+"""Ways to root's files and memory, and wrong verdicts, that an attack on the agent found."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 from agent import prober, process_list, regular_files
-from agent.sources import java_processes, kafka
+from agent.checks import kernel_health
+from agent.sources import java_processes, kafka, tcp_counters
 
 NOBODY = 65534
 WITH_ROOTS_RIGHTS = f"import os, time; os.setresuid({NOBODY}, 0, 0); print(flush=True); time.sleep(60)"
@@ -91,3 +92,20 @@ def test_a_configuration_of_nine_thousand_log_dirs_costs_no_more_than_a_large_br
     dirs = kafka.log_dirs({"log.dirs": ",".join(f"/kafka/d{n}" for n in range(9000))})
 
     assert dirs == [f"/kafka/d{n}" for n in range(kafka.MOST_LOG_DIRS)]
+
+
+# /proc/net/stat/nf_conntrack of Linux 6.1, one processor: two DNS queries raced, nothing was dropped for want of room
+RACED = """entries  clashres found new invalid ignore delete chainlength insert insert_failed drop early_drop
+00000384  00000000 00000000 00000000 00000003 00000000 00000000 00000001 00000000 00000003 00000003 00000000
+"""
+
+
+def test_packets_that_raced_for_one_entry_are_not_dropped_for_want_of_room() -> None:
+    assert tcp_counters._dropped(RACED) == 0
+    assert tcp_counters._dropped(RACED.replace("00000003 00000003 ", "00000003 00000008 ")) == 5
+
+
+def test_a_hard_lockup_in_the_words_of_newer_kernels_is_one() -> None:
+    form, match = kernel_health.TABLE.find("watchdog: CPU3: Watchdog detected hard LOCKUP on cpu 3")
+
+    assert form and match
