@@ -56,21 +56,12 @@ def look(host: Host, item: str) -> Facts:
         return _look_at_tracking(host)
     counters = tcp_counters.counters(host)
     if item == LISTEN:
-        overflows, seconds = _tcp_growth(host, "ListenOverflows", counters.get("TcpExt.ListenOverflows"))
+        overflows, seconds = _growth(host, "ListenOverflows", counters.get("TcpExt.ListenOverflows"))
         return Facts(item, seconds, overflows=overflows)
-    sent, seconds = _tcp_growth(host, "OutSegs", counters.get("Tcp.OutSegs"))
-    again, _seconds = _tcp_growth(host, "RetransSegs", counters.get("Tcp.RetransSegs"))
+    sent, seconds = _growth(host, "OutSegs", counters.get("Tcp.OutSegs"))
+    again, _seconds = _growth(host, "RetransSegs", counters.get("Tcp.RetransSegs"))
     # OutSegs does not count those sent again (RFC 4022)
     return Facts(item, seconds, sent=sent + again, sent_again=again)
-
-
-def _tcp_growth(host: Host, name: str, value: Optional[int]) -> Tuple[int, float]:
-    """Nothing in the first run that reads another network namespace: the server moved, or does not run."""
-    where, key = tcp_counters.namespace(host), f"{SUBJECT}/{name}"
-    same = host.state.cursor(key) in (None, where)
-    host.state.set_cursor(key, where)
-    grown = _growth(host, name, value)
-    return grown if same else (0, 0.0)
 
 
 def _growth(host: Host, name: str, value: Optional[int]) -> Tuple[int, float]:

@@ -42,15 +42,6 @@ def _base(host: Host) -> str:
     return next((base for base in own if host.exists(f"{base}/snmp")), "/proc/net")
 
 
-def namespace(host: Host) -> str:
-    """Whose counters these are: `net:[4026531840]`; those of another namespace are other counters."""
-    folder = _base(host).rpartition("/")[0]
-    try:
-        return host.link(f"{'/proc/self' if folder == '/proc' else folder}/ns/net")
-    except CannotTell:
-        return folder
-
-
 def parse(text: str) -> Dict[str, int]:
     """Rows in pairs, names above numbers.
 
