@@ -29,7 +29,7 @@ LINES_OF_FILES: Tuple[Tuple[str, str], ...] = (
     # disks alone: a share's line may hold a user and a password
     (
         r"/etc/fstab",
-        r"(?:[A-Z]+=[\w.\"'\\/-]{1,200}|/dev/[\w./:+\\-]{1,200}|[a-z]\w{0,30})\s+[\w./+\\-]{1,300}\s+"
+        r"(?:[A-Z]+=[\w.\"'\\/-]{1,200}|/dev/[\w./:+\\-]{0,200}|[a-z]\w{0,30})\s+[\w./+\\-]{1,300}\s+"
         r"[\w.,-]{1,60}(?:\s+[\w.,=:/+-]{1,500})?(?:\s+\d){0,2}\s*",
     ),
     # vm.swappiness = 1
