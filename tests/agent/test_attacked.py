@@ -13,7 +13,7 @@ import pytest
 
 from agent import prober, process_list, regular_files
 from agent.checks import kernel_health
-from agent.sources import java_processes, kafka, tcp_counters
+from agent.sources import kafka, tcp_counters
 
 NOBODY = 65534
 WITH_ROOTS_RIGHTS = f"import os, time; os.setresuid({NOBODY}, 0, 0); print(flush=True); time.sleep(60)"
@@ -85,7 +85,6 @@ def test_a_long_command_line_is_cut_into_few_words() -> None:
 
 def test_clouderas_broker_is_a_broker() -> None:
     assert "com.cloudera.kafka.wrap.Kafka" in kafka.BROKER_CLASSES
-    assert java_processes.__doc__
 
 
 def test_a_configuration_of_nine_thousand_log_dirs_costs_no_more_than_a_large_brokers() -> None:
