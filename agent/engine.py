@@ -8,10 +8,11 @@ import importlib
 import os
 import queue
 import time
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Protocol, Sequence, Tuple
 
 import agent.checks
 from agent.host import CannotTell, Host, NotApplicable, Stuck, in_background
+from agent.named_tuples import NamedTuple
 from agent.status import FINE, Finding, Verdict, skipped, unknown
 
 ITEM_DEADLINE_S = 10.0

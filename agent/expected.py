@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Mapping, Optional, Tuple
+
+from agent.named_tuples import NamedTuple
 
 
 class ExpectedMount(NamedTuple):

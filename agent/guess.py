@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import List, Sequence, Tuple
 
 from agent.expected import Expected, ExpectedMount
 from agent.host import CannotTell, Host
+from agent.named_tuples import NamedTuple
 from agent.sources import data_mounts, kafka, mount_table
 from agent.status import moment
 

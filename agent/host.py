@@ -10,9 +10,10 @@ import errno
 import functools
 import threading
 import time
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, TypeVar
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, TypeVar
 
 from agent.expected import Expected
+from agent.named_tuples import NamedTuple
 from agent.state import State
 
 READ_LIMIT = 4 << 20

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import BinaryIO, FrozenSet, NamedTuple, Optional
+from typing import BinaryIO, FrozenSet, Optional
+
+from agent.named_tuples import NamedTuple
 
 
 class Rights(NamedTuple):

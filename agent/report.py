@@ -6,10 +6,11 @@ import json
 import os
 import sys
 import time
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Tuple
 
 from agent import __version__
 from agent.host import CannotTell, Host
+from agent.named_tuples import NamedTuple
 from agent.status import BY_SEVERITY, Finding
 
 SCHEMA = 1

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 from agent import state_rows
+from agent.named_tuples import NamedTuple
 
 SCHEMA = 1
 INCIDENT_DAYS = 7

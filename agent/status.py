@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import Any, Iterable, Mapping, Sequence
+
+from agent.named_tuples import NamedTuple
 
 OK = "ok"
 SKIPPED = "skipped"

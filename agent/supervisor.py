@@ -12,7 +12,9 @@ import os
 import select
 import signal
 import time
-from typing import Callable, Dict, Iterator, List, NamedTuple, NoReturn, Optional, Set, Tuple
+from typing import Callable, Dict, Iterator, List, NoReturn, Optional, Set, Tuple
+
+from agent.named_tuples import NamedTuple
 
 Work = Callable[[], Iterator[str]]
 # Begins what the worker says of itself; no line of a report does.

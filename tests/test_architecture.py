@@ -16,7 +16,8 @@ ROOT = pathlib.Path(__file__).parent.parent
 
 # Each layer may import those before it, never those after it.
 AGENT_LAYERS = [
-    ("status", "state", "expected", "prober", "patterns"),
+    ("named_tuples",),
+    ("status", "state", "expected", "prober", "patterns", "regular_files"),
     ("host",),
     ("sources",),
     ("checks", "guess"),

@@ -13,9 +13,10 @@ Ok again: as soon as it is stopped, excluded or removed.
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, List, Mapping, Sequence, Tuple
 
 from agent.host import Host
+from agent.named_tuples import NamedTuple
 from agent.sources import antivirus_products, fanotify, kafka, mount_table
 from agent.status import Verdict, combine, critical, unknown, warning
 

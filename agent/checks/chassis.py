@@ -15,9 +15,10 @@ Ok again: when the BMC no longer asserts it; an event after `clear_after_hours`;
 from __future__ import annotations
 
 import re
-from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, List, Mapping, Sequence, Tuple
 
 from agent.host import Host
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import ipmi_sensors, ipmitool, power_supplies, system_event_log
 from agent.sources.ipmi_sensors import Sensor

@@ -13,9 +13,10 @@ Ok again: as soon as the clock is right; a large offset is taken back slowly unl
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from agent.host import Host
+from agent.named_tuples import NamedTuple
 from agent.sources import time_daemons
 from agent.status import Verdict, combine, critical, warning
 

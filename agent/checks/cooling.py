@@ -12,9 +12,10 @@ Ok again: when the BMC no longer asserts it, and the last such event is older th
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from agent.host import CannotTell, Host
+from agent.named_tuples import NamedTuple
 from agent.sources import ipmi_sensors, ipmitool, system_event_log
 from agent.sources.ipmi_sensors import Sensor
 from agent.sources.system_event_log import Recent

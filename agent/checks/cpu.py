@@ -8,9 +8,10 @@ Ok again: in the first run that sees the share or the load below its limit.
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple, Union
+from typing import Any, List, Mapping, Sequence, Tuple, Union
 
 from agent.host import CannotTell, Host, NotApplicable
+from agent.named_tuples import NamedTuple
 from agent.status import Verdict, combine, count_of, ok, warning
 
 LIMITS = {

@@ -9,9 +9,10 @@ Ok again: as soon as they are; move partitions between log dirs (kafka-reassign-
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from agent.host import CannotTell, Host, NotApplicable
+from agent.named_tuples import NamedTuple
 from agent.sources import file_system
 from agent.status import Verdict, combine, unknown, warning
 

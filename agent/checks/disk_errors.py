@@ -14,9 +14,10 @@ Ok again: 24 hours after the last such line (`clear_after_hours`), after a reboo
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, List, Mapping, Sequence, Tuple
 
 from agent.host import CannotTell, Host
+from agent.named_tuples import NamedTuple
 from agent.sources import (
     block_devices,
     disk_returns,

@@ -10,9 +10,10 @@ Ok again: in the first run in which it answers in time.
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, List, Mapping, Optional, Sequence
 
 from agent.host import CannotTell, Host
+from agent.named_tuples import NamedTuple
 from agent.sources import block_devices
 from agent.sources.diskstats import DiskStats, diskstats
 from agent.status import Verdict, combine, critical, warning

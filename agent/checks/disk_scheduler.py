@@ -6,9 +6,10 @@ Ok again: as soon as the setting is back; it must also stand in a udev rule or a
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Mapping, Sequence, Tuple
 
 from agent.host import CannotTell, Host
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import block_devices
 from agent.status import Verdict, ok, warning

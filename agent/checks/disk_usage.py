@@ -11,9 +11,10 @@ Ok again: as soon as there is room. Delete or move partitions; do not delete seg
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, Sequence
 
 from agent.host import Host
+from agent.named_tuples import NamedTuple
 from agent.sources import data_mounts, file_system, mount_table
 from agent.status import Verdict, combine, critical, ok, warning
 

@@ -14,9 +14,10 @@ Ok again: as soon as the file is changed; the broker follows at its next restart
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Iterator, List, Mapping, Sequence, Tuple
 
 from agent.host import CannotTell, Host, NotApplicable
+from agent.named_tuples import NamedTuple
 from agent.sources import kafka, kafka_settings
 from agent.status import Verdict, combine, count_of, critical, unknown, warning
 

@@ -15,9 +15,10 @@ did not fail anew. ISR expands and leaders that moved are counted in the facts, 
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
 from agent.host import Host
+from agent.named_tuples import NamedTuple
 from agent.sources import incident_history, kafka, kafka_logs, kafka_version
 from agent.sources import kafka_log_lines as lines
 from agent.state import Incident

@@ -12,9 +12,10 @@ Ok again: 24 hours after the last line (`clear_after_hours`), or after a reboot;
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from agent.host import CannotTell, Host, Missing, NotApplicable
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import incident_history, kafka, kernel_log
 from agent.sources import kernel_stall_lines as lines

@@ -9,9 +9,10 @@ it, when there is more memory available than swap in use.
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Sequence
+from typing import Any, List, Mapping, Sequence
 
 from agent.host import CannotTell, Host
+from agent.named_tuples import NamedTuple
 from agent.status import Verdict, combine, critical, warning
 
 LIMITS = {

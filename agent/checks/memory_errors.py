@@ -13,9 +13,10 @@ last burst (`clear_after_hours`), or as soon as a run sees no new one.
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, List, Mapping, Optional, Sequence
 
 from agent.host import CannotTell, Host, NotApplicable
+from agent.named_tuples import NamedTuple
 from agent.sources import edac, incident_history, ipmitool, kernel_log, memory_history, system_event_log
 from agent.sources.cper_lines import CORRECTED
 from agent.sources.kernel_memory_lines import CRASH

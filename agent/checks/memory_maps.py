@@ -10,9 +10,10 @@ Ok again: as soon as the setting is raised (it works at once; in /etc/sysctl.d i
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 from agent.host import Host, NotApplicable
+from agent.named_tuples import NamedTuple
 from agent.sources import kafka, sysctl
 from agent.status import Verdict, critical, ok, warning
 

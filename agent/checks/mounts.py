@@ -13,12 +13,12 @@ Ok again: as soon as the mount is as it should be. Errors that ext4 counted stay
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 
 from agent.expected import ExpectedMount
 from agent.host import CannotTell, Host, unless_unsure
+from agent.named_tuples import NamedTuple
 from agent.sources import data_mounts, file_system, mount_identity, mount_table
-from agent.sources.mount_table import Mount
 from agent.status import Verdict, combine, critical, moment, unknown, warning
 
 LIMITS = {"hung_seconds_critical": 60, "errors_per_day_critical": 1, "error_days_warning": 30}
@@ -96,7 +96,7 @@ def look(host: Host, item: str) -> Facts:
     return Facts(mount_identity.where(host, mount), True)._replace(**seen)
 
 
-def _disk(host: Host, expected: ExpectedMount, mount: Mount) -> Dict[str, Any]:
+def _disk(host: Host, expected: ExpectedMount, mount: mount_table.Mount) -> Dict[str, Any]:
     compared = mount_identity.compare(host, expected, mount)
     drift = mount_identity.drift(host, mount)
     return {
@@ -115,7 +115,7 @@ def _disk(host: Host, expected: ExpectedMount, mount: Mount) -> Dict[str, Any]:
     }
 
 
-def _probes(host: Host, mount: Mount) -> Dict[str, Any]:
+def _probes(host: Host, mount: mount_table.Mount) -> Dict[str, Any]:
     """Look first; write only to what answers."""
     probe = file_system.answers(host, mount.path)
     if probe.hung_s or probe.error:
@@ -134,7 +134,7 @@ def _hung(kind: str, probe: file_system.Probe) -> Dict[str, Any]:
     return {"hung": kind, "hung_s": probe.hung_s, "completed_meanwhile": probe.completed} if probe.hung_s else {}
 
 
-def _ext4(host: Host, mount: Mount) -> Dict[str, Any]:
+def _ext4(host: Host, mount: mount_table.Mount) -> Dict[str, Any]:
     try:
         seen = file_system.ext4_errors(host, mount_identity.device_of(host, mount))
     except CannotTell as error:

@@ -10,9 +10,10 @@ Ok again: in the first run after which it did not go on.
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Mapping, Optional, Sequence, Tuple
 
 from agent.host import Host, NotApplicable
+from agent.named_tuples import NamedTuple
 from agent.sources import network, tcp_counters
 from agent.status import Verdict, combine, critical, ok, warning
 

@@ -14,9 +14,10 @@ no longer used: `ip link set dev NAME down`.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from agent.host import Host
+from agent.named_tuples import NamedTuple
 from agent.sources import bonding, ethtool, kernel_log, link_history, network
 from agent.status import Verdict, combine, critical, ok, unknown, warning
 

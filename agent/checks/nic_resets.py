@@ -12,9 +12,10 @@ Ok again: 24 hours after the last reset (`clear_after_hours`), or after a reboot
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from agent.host import CannotTell, Host
+from agent.named_tuples import NamedTuple
 from agent.sources import ethtool, incident_history, kernel_log, network, nic_sightings
 from agent.sources.kernel_nic_lines import FAULT, RESET
 from agent.sources.kernel_pcie_lines import PCIE_CORRECTED

@@ -8,9 +8,10 @@ Ok again: below the limit; a raised limit counts from the restart of the process
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Sequence
+from typing import Any, List, Mapping, Sequence
 
 from agent.host import CannotTell, Host, NotApplicable
+from agent.named_tuples import NamedTuple
 from agent.sources import kafka
 from agent.status import Verdict, combine, critical, warning
 

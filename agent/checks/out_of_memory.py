@@ -13,9 +13,10 @@ within those 24 hours and this boot.
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from agent.host import CannotTell, Host
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import kafka, kafka_logs, kernel_log, oom_lines
 from agent.state import Incident

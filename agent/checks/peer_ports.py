@@ -11,9 +11,10 @@ Ok again: as soon as all let us in.
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Mapping, Sequence, Tuple
 
 from agent.host import CannotTell, Host, NotApplicable
+from agent.named_tuples import NamedTuple
 from agent.status import Verdict, ok, warning
 
 LIMITS = {"unreached_warning": 1, "named": 6}

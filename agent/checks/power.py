@@ -13,9 +13,10 @@ Ok again: when the BMC no longer asserts it, and the last such event is older th
 
 from __future__ import annotations
 
-from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from agent.host import CannotTell, Host, NotApplicable
+from agent.named_tuples import NamedTuple
 from agent.sources import ipmi_sensors, ipmitool, power_supplies, system_event_log
 from agent.sources.power_supplies import PowerSupply
 from agent.sources.system_event_log import Recent

@@ -15,9 +15,10 @@ Ok again: as soon as the array is whole; errors of members 7 days after the last
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, List, Mapping, Sequence, Tuple
 
 from agent.host import CannotTell, Host, NotApplicable
+from agent.named_tuples import NamedTuple
 from agent.sources import mdstat, raid_members, raid_survey
 from agent.sources import raid_arrays as raid
 from agent.sources.raid_arrays import Array, Controller, Member

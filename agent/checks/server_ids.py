@@ -10,9 +10,10 @@ Ok again: as soon as they agree.
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from agent.host import CannotTell, Host, NotApplicable
+from agent.named_tuples import NamedTuple
 from agent.sources import kafka, server_nodes
 from agent.status import Verdict, combine, critical
 

@@ -12,9 +12,10 @@ Ok again: it runs and listens, and its last restart is 24 hours ago. One that wa
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from agent.host import Host
+from agent.named_tuples import NamedTuple
 from agent.sources import file_system, kafka, sockets, systemd
 from agent.state import Incident
 from agent.status import Verdict, combine, critical, moment, unknown, warning

@@ -7,9 +7,10 @@ Ok again: as soon as the setting is back and sysctl.d sets the same (`sysctl --s
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Sequence
+from typing import Any, List, Mapping, Sequence
 
 from agent.host import CannotTell, Host
+from agent.named_tuples import NamedTuple
 from agent.sources import kafka, sysctl
 from agent.status import Verdict, combine, unknown, warning
 

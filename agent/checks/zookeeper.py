@@ -16,11 +16,11 @@ Ok again: as soon as the numbers are back below the limits, and the incidents ar
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from agent.host import Host, Refused
+from agent.named_tuples import NamedTuple
 from agent.sources import java_properties, kafka, zookeeper_servers, zookeeper_words
-from agent.sources.zookeeper_servers import Server
 from agent.sources.zookeeper_words import ANSWERED, EMPTY, NOT_ALLOWED, NOT_SERVING, TLS, WHITELIST
 from agent.state import Incident
 from agent.status import Verdict, combine, count_of, critical, unknown, warning
@@ -99,7 +99,7 @@ def look(host: Host, item: str) -> Facts:
     return _facts(host, server, {word: text for word, (state, text) in answers.items() if state == ANSWERED})
 
 
-def _facts(host: Host, server: Server, said: Mapping[str, str]) -> Facts:
+def _facts(host: Host, server: zookeeper_servers.Server, said: Mapping[str, str]) -> Facts:
     srvr = zookeeper_words.parse_srvr(said["srvr"]) if "srvr" in said else None
     mntr = zookeeper_words.parse_mntr(said["mntr"]) if "mntr" in said else {}
     sources = zookeeper_words.parse_cons(said["cons"]) if "cons" in said else {}
@@ -135,7 +135,7 @@ def _facts(host: Host, server: Server, said: Mapping[str, str]) -> Facts:
 
 
 def _recent(
-    host: Host, server: Server, mntr: Mapping[str, str], latency_max: Optional[int]
+    host: Host, server: zookeeper_servers.Server, mntr: Mapping[str, str], latency_max: Optional[int]
 ) -> Tuple[Tuple[str, float, int], ...]:
     """Note what grew since the last run, and give all that is remembered. `slow` has the milliseconds as its number."""
     counters = {

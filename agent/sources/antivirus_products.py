@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, Sequence, Tuple
 
 from agent.host import CannotTell, Host, Missing, Process, ToolMissing, shared
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 
 

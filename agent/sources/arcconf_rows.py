@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple
+from typing import Dict, List
 
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 
 # Logical device number 0          newer: Logical Device number 0

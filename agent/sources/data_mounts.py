@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from agent.expected import ExpectedMount
 from agent.host import CannotTell, Host, shared
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import kafka, mount_table
 from agent.sources.mount_table import Mount

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Collection, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from agent.host import CannotTell, Host, shared
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import (
     block_devices,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple
+from typing import Dict
 
 from agent.host import CannotTell, Host, shared
+from agent.named_tuples import NamedTuple
 
 # Fields that kernels since 2.6 have; those since 4.18 and 5.5 follow (discards, flushes).
 LEAST_FIELDS = 14

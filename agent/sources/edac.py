@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, List, NamedTuple, Optional, Sequence
+from typing import Dict, List, Optional, Sequence
 
 from agent.host import CannotTell, Host, Missing, NotApplicable, shared
+from agent.named_tuples import NamedTuple
 from agent.sources.kernel_memory_lines import slot_not_told
 
 BASE = "/sys/devices/system/edac/mc"

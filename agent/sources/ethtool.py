@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Mapping, NamedTuple, Optional
+from typing import Dict, Mapping, Optional
 
 from agent.host import Answer, CannotTell, Host, shared
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 
 NUMBER_DIGITS = 25

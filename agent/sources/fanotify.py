@@ -6,9 +6,10 @@ each access up until it has answered. Both stand in /proc/<pid>/fdinfo/<descript
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Tuple
+from typing import List, Tuple
 
 from agent.host import CannotTell, Host, Missing, shared
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import mount_table
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from agent.host import CannotTell, Host, Missing, Stuck, shared
+from agent.named_tuples import NamedTuple
 from agent.sources import mount_table
 from agent.sources.data_mounts import Writer
 from agent.sources.mount_table import Mount

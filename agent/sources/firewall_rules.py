@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import List, Sequence, Tuple
 
 from agent.host import CannotTell, Host, Missing, NoPermission, ToolMissing, shared
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import iptables, nftables, zookeeper_servers
 from agent.sources.packet_conditions import Network, networks_of

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import Dict, List, NamedTuple, Optional, Sequence
+from typing import Dict, List, Optional, Sequence
 
 from agent.host import Host
+from agent.named_tuples import NamedTuple
 from agent.state import Incident
 
 SPREAD_STEPS = 96

@@ -7,8 +7,9 @@ detected, Failure detected" too. So discrete sensors are judged by their event t
 from __future__ import annotations
 
 import re
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.status import CRITICAL, WARNING
 

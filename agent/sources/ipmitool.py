@@ -7,10 +7,11 @@ deadline of its own; one that does not answer the first question is not asked an
 from __future__ import annotations
 
 import re
-from typing import List, Mapping, NamedTuple, Sequence, Tuple
+from typing import List, Mapping, Sequence, Tuple
 
 from agent.expected import Bmc
 from agent.host import Answer, CannotTell, Host, NotApplicable, Stuck, shared
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import ipmi_sensors
 from agent.sources.ipmi_sensors import Sensor

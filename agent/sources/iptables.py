@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Callable, Dict, List, Sequence, Tuple
 
 from agent.host import CannotTell
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources.packet_conditions import ANYONE, CANNOT_TELL, NO, YES, Condition
 from agent.sources.packet_filter import ALL_MARKS, Chain, Rule

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from typing import FrozenSet, NamedTuple, Sequence, Tuple
+from typing import FrozenSet, Sequence, Tuple
 
 from agent.host import CannotTell, Host, Process
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import mount_table
 

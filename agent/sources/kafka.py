@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from agent.host import CannotTell, Host, Process, shared, together, unless_unsure
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import java_processes, java_properties
 
@@ -17,7 +18,6 @@ ZOOKEEPER_CLASSES = (
     "org.apache.zookeeper.server.quorum.QuorumPeerMain",
     "org.apache.zookeeper.server.ZooKeeperServerMain",
 )
-
 MAIN_CLASSES = {
     **dict.fromkeys(BROKER_CLASSES, "broker"),
     **dict.fromkeys(ZOOKEEPER_CLASSES, "zookeeper"),

@@ -6,8 +6,9 @@ so of older versions. A line in JSON is read as the plain one (json_rows.py).
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Match, NamedTuple, Optional, Pattern, Tuple
+from typing import Callable, Dict, List, Match, Optional, Pattern, Tuple
 
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import json_rows, oom_lines
 

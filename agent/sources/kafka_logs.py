@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from agent.host import CannotTell, Host, Missing, shared
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import kafka, oom_lines, systemd
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Collection, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
+from typing import Collection, Dict, Iterator, Mapping, Optional, Tuple
 
 from agent.host import CannotTell, Host, shared
+from agent.named_tuples import NamedTuple
 from agent.sources import kafka, mount_table
 
 # a setting, the others that it is judged by, and Kafka's defaults

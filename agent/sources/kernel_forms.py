@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Generic, List, Match, NamedTuple, Pattern, Protocol, Sequence, Tuple, TypeVar, Union
+from typing import Dict, Generic, List, Match, Pattern, Protocol, Sequence, Tuple, TypeVar, Union
 
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 
 

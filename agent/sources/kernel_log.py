@@ -7,9 +7,10 @@ in the state for 7 days or until a reboot; each check's limits say when an incid
 from __future__ import annotations
 
 import re
-from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Pattern, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Pattern, Sequence, Tuple
 
 from agent.host import CannotTell, Host, shared
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.state import Incident
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import bisect
 import re
-from typing import Dict, List, Mapping, NamedTuple, Pattern, Sequence, Tuple
+from typing import Dict, List, Mapping, Pattern, Sequence, Tuple
 
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import cper_lines
 from agent.sources.cper_lines import CORRECTED, SOMEWHERE, UNCORRECTED

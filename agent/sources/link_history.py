@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from agent.host import Host
+from agent.named_tuples import NamedTuple
 from agent.sources import incident_history, kernel_log, network, nic_sightings
 from agent.sources.kernel_nic_lines import CABLE, LINK_DOWN
 from agent.state import Incident

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from agent.host import Host, shared
+from agent.named_tuples import NamedTuple
 from agent.sources import smart_disks, smart_history, smartctl
 
 

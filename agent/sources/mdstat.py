@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, Tuple
 
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import raid_arrays as raid
 from agent.sources.raid_arrays import Array, Member

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, Tuple
 
 from agent.host import CannotTell
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import raid_arrays as raid
 from agent.sources.megaraid_words import DISK_STATES, VIRTUAL_STATES

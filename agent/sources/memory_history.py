@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import List, Mapping, NamedTuple, Sequence, Tuple
+from typing import List, Mapping, Sequence, Tuple
 
 from agent.host import Host
+from agent.named_tuples import NamedTuple
 from agent.sources import incident_history, kernel_log, kernel_memory_lines
 from agent.sources.cper_lines import UNCORRECTED
 from agent.state import Incident

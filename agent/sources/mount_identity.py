@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Callable, List, NamedTuple, Set, Tuple
+from typing import Callable, List, Set, Tuple
 
 from agent.expected import ExpectedMount
 from agent.host import CannotTell, Host, Missing
+from agent.named_tuples import NamedTuple
 from agent.sources import block_devices, mount_table
 from agent.sources.mount_table import Mount
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Iterable, List, Match, NamedTuple, Optional, Set, Tuple
+from typing import Iterable, List, Match, Optional, Set, Tuple
 
 from agent.host import CannotTell, Host, Missing, shared
+from agent.named_tuples import NamedTuple
 
 # fstab's names for a device, and where udev keeps them.
 UDEV_FOLDERS = {

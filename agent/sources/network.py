@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from agent.host import CannotTell, Host, Interface, NotApplicable, shared
+from agent.named_tuples import NamedTuple
 
 # A server's BMC shows itself as a network card on USB; it carries no traffic of Kafka's.
 BMC_DRIVERS = ("cdc_ether", "cdc_eem", "cdc_ncm", "rndis_host", "cdc_subset")

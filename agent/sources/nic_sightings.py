@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence
+from typing import Dict, Iterator, List, Mapping, Sequence
 
 from agent.host import CannotTell, Host, shared
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import kernel_nic_vendor_lines, kernel_pcie_lines, network
 from agent.sources.kernel_forms import LineTable

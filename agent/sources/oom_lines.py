@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, Optional
 
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 
 # Out of memory: Killed process 4242 (java) total-vm:33554432kB, anon-rss:31457280kB, …  (RHEL 7: "(java), UID 993, …")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import fnmatch
 import ipaddress
-from typing import FrozenSet, List, NamedTuple, Sequence, Tuple, Union
+from typing import FrozenSet, List, Sequence, Tuple, Union
+
+from agent.named_tuples import NamedTuple
 
 NO, YES, SOME, CANNOT_TELL = "no", "yes", "some", "cannot tell"
 

@@ -6,8 +6,9 @@ interface), or cannot be told by us. What cannot be told is never taken for open
 
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, FrozenSet, List, Optional, Sequence, Set, Tuple
 
+from agent.named_tuples import NamedTuple
 from agent.sources.packet_conditions import CANNOT_TELL, NO, SOME, YES, Condition, Connection, matches, words_of
 
 DOUBTS = ("", SOME, CANNOT_TELL)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import ipmi_sensors
 from agent.sources.ipmi_sensors import Sensor

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Sequence, Set, Tuple
+from typing import List, Sequence, Set, Tuple
+
+from agent.named_tuples import NamedTuple
 
 OPTIMAL = "optimal"
 DEGRADED = "degraded"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple
+from typing import Callable, Dict, List
 
 from agent.host import CannotTell, Host, ToolMissing, shared
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import raid_arrays
 from agent.sources.raid_arrays import Array, Controller

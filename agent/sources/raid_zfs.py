@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 from agent.host import CannotTell, Host
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import mount_table
 from agent.sources import raid_arrays as raid

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import calendar
 import re
-from typing import List, NamedTuple, Optional
+from typing import List, Optional
 
 from agent.host import CannotTell
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import ipmitool
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import List, NamedTuple, Optional
+from typing import List, Optional
 
 from agent.host import TOUCH_DEADLINE_S, CannotTell, Host, together
+from agent.named_tuples import NamedTuple
 from agent.sources import java_properties, kafka
 from agent.sources.kafka import Service
 

@@ -7,8 +7,9 @@ threshold is a value that the drive does not keep. A hard disk has no rated writ
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import smart_quirks
 from agent.sources.smart_report import Facts, most, number, percent

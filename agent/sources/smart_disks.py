@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Container, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Container, Dict, Iterable, List, Optional, Set, Tuple
 
 from agent.host import CannotTell, Disk, Host, NotApplicable, Stuck, shared, together
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import smartctl
 from agent.sources.smart_report import Facts

@@ -6,8 +6,9 @@ smart_attributes.py.
 
 from __future__ import annotations
 
-from typing import FrozenSet, NamedTuple, Tuple
+from typing import FrozenSet, Tuple
 
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 
 SELF_TESTS, WEAR_STATISTIC = "self-test log", "wear statistic"

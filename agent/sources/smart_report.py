@@ -7,9 +7,10 @@ stands here (what counts as a number), in smart_attributes.py (the ATA table) an
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from agent.host import CannotTell
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import List, NamedTuple, Optional, Sequence
+from typing import List, Optional, Sequence
 
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import smart_quirks
 from agent.sources.smart_report import Facts, number, text

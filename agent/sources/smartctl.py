@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple, Optional, Set, Tuple
+from typing import Optional, Set, Tuple
 
 from agent.host import Answer, CannotTell, Host, NoPermission, NotApplicable, shared
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import block_devices, smart_history
 from agent.sources.smart_json import parse_json

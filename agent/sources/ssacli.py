@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import List, NamedTuple, Tuple
+from typing import List, Tuple
 
 from agent.host import CannotTell
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import raid_arrays as raid
 from agent.sources import ssacli_rows

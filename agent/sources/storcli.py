@@ -6,9 +6,10 @@ The text's tables are read into the shape of the JSON, so that one reading of it
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Mapping, Match, NamedTuple, Tuple
+from typing import Any, Dict, List, Mapping, Match, Tuple
 
 from agent.host import CannotTell
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import raid_arrays as raid
 from agent.sources import storcli_health

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
-from typing import Dict, Iterator, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, Optional, Tuple
 
 from agent.host import Host, Missing, shared
+from agent.named_tuples import NamedTuple
 
 # A file hides those of the same name in the folders after it.
 FOLDERS = ("/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d")

@@ -7,9 +7,10 @@ Subjects of the incidents: `power`, `cooling` and `chassis` (items as those chec
 from __future__ import annotations
 
 import time
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from agent.host import CannotTell, Host, shared
+from agent.named_tuples import NamedTuple
 from agent.sources import ipmi_sensors, ipmitool, power_supplies, sel_records
 from agent.sources.ipmi_sensors import Sensor
 from agent.sources.sel_records import Event, Log

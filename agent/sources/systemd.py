@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple
+from typing import List
 
 from agent.host import CannotTell, Host
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 
 # 0::/system.slice/kafka.service    1:name=systemd:/system.slice/system-kafka.slice/kafka@1.service

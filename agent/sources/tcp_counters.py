@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional
+from typing import Dict, Optional
 
 from agent.host import CannotTell, Host, Missing, NotApplicable, shared
+from agent.named_tuples import NamedTuple
 from agent.sources import kafka
 
 TRACKING = "/proc/sys/net/netfilter"

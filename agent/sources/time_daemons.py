@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, Optional
 
 from agent.host import CannotTell, Host, Process, ToolMissing
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 
 # Process name -> the daemon it belongs to. phc2sys carries a PTP card's time into the kernel's clock.

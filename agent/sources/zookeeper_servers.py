@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import List, Mapping, NamedTuple, Optional, Tuple
+from typing import List, Mapping, Optional, Tuple
 
 from agent.host import CannotTell, Disk, Host, Missing, NotApplicable, shared
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import block_devices, kafka, mount_table
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, Mapping, Optional, Tuple
 
 from agent.host import CannotTell, Host
+from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources.zookeeper_servers import Server, number
 
