@@ -46,7 +46,16 @@ TOOLS = frozenset((
     "dpkg-query", "rpm", "mdatp", "env", "date",
 ))  # fmt: skip
 # What the kernel passes on from others: its command line, which may name passwords, and audited commands.
-OF_OTHERS = re.compile(r"(?:Kernel c|C)ommand line:|Unknown kernel command line|audit|(?:type=\d+ )audit\(")
+OF_OTHERS = re.compile(
+    # Kernel command line: root=…    Unknown kernel command line parameters "…", will be passed to user space.
+    r"(?i:.{0,20}command line)"
+    # Unknown boot option `vault=…': ignoring    Booting kernel: `…' invalid for parameter `…'
+    r"|Unknown boot option|Booting kernel:"
+    # what is left of it and given to init, a line each, behind HOME=/ and TERM=linux
+    r"|\s{2,}(?!(?:/(?:sbin/|usr/sbin/)?init|HOME=/|TERM=linux|with (?:arguments|environment):)\s*$)\S+\s*$"
+    # audit: type=1400 audit(1700000000.1:2): …    type=1305 audit(…
+    r"|(?:type=\d+ )?audit"
+)
 FOUR_LETTER_WORDS = frozenset(("ruok", "srvr", "stat", "mntr", "conf", "isro", "cons"))
 CONFIGURATIONS = re.compile(r".*\.(?:properties|cfg|conf)(?:\.dynamic(?:\.\w{1,40})?)?")
 
@@ -96,8 +105,8 @@ HEADER = pattern(r"(?i)((?:authorization|x-auth\w{0,20})[\"']?\s{0,3}[=:]\s{0,3}
 ARGUMENT = pattern(
     r"(?i)((?:(?<=-)pass|(?:store|key)pass|password|passwd|(?<=-)secret|(?<=-)token)\s{1,3})([^\s=-]\S{0,500})"
 )
-# jdbc:postgresql://kafka:hunter2@db:5432/x
-URL = pattern(r"(://)([^\s/@\"'<>]{1,300})(?=@)")
+# jdbc:postgresql://kafka:hunter2@db:5432/x    https://ann:hun/ter2@host: as people write it
+URL = pattern(r"(://)([^\s/@:\"'<>]{0,300}(?::[^\s@\"'<>]{0,300})?)(?=@)")
 # AWS keys, JSON Web Tokens, tokens of GitHub and Slack, crypt(3) and bcrypt hashes
 TOKEN = pattern(
     r"()((?:AKIA|ASIA)[0-9A-Z]{16}|eyJ[\w-]{10,1000}\.[\w-]{10,1000}|gh[pousr]_\w{30,255}|xox[abprs]-[\w-]{10,200}"

@@ -27,6 +27,7 @@ UNREACHED = "hosts without an answer"
 # pci-0000:03:00.0-ata-4   pci-0000:3b:00.0-scsi-0:0:4:0
 PCI = re.compile(r"pci-([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9])")
 
+# a host with so many times the drives of its like is left out
 TIMES_USUAL = 4
 
 
@@ -97,9 +98,23 @@ def of_drives(view: ClusterView) -> dict[str, DriveFate]:
     told_of: Sequence[Told[Drive]] = told(view, "smart", Drive)
     rows = [row for row in told_of if row.status != SKIPPED and row.facts.model]
     counts = Counter(row.host.name for row in rows)
-    # a host that tells of so many more than half of the others do would decide for all of them
-    most = TIMES_USUAL * sorted(counts.values())[(len(counts) - 1) // 2] if counts else 0
+    most = TIMES_USUAL * _usual_count(view.hosts, counts)
     return {f"{row.host.name} {row.item}": _drive(row) for row in rows if counts[row.host.name] <= most}
+
+
+def _usual_count(hosts: Sequence[Host], counts: Mapping[str, int]) -> int:
+    """How many drives a host has, where half of those of its roles and layout have no more; of the kind with the most.
+
+    One host that tells of a thousand drives would decide for all; so a kind of which there is only one does not count,
+    unless there is no other.
+    """
+    kinds: dict[tuple[tuple[str, ...], str], list[int]] = {}
+    for host in hosts:
+        if host.name in counts:
+            kinds.setdefault((host.roles, host.layout), []).append(counts[host.name])
+    several = [kind for kind in kinds.values() if len(kind) > 1]
+    each = several or [[count for kind in kinds.values() for count in kind] or [0]]
+    return max(sorted(kind)[(len(kind) - 1) // 2] for kind in each)
 
 
 def _drive(row: Told[Drive]) -> DriveFate:

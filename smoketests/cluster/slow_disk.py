@@ -148,12 +148,15 @@ def _by_host(
     for one in slow:
         of_host.setdefault(one.disk.host.name, []).append(one)
     for name, here in sorted(of_host.items()):
-        items = sorted({one.disk.item for one in here})
+        of_item: dict[str, list[Slow]] = {}
+        for one in here:
+            of_item.setdefault(one.disk.item, []).append(one)
+        items = sorted(of_item)
         working = at_work[name]
         if len(items) > 2 and len(items) * 100 >= working * limits["host_share_percent"]:
             whole.append(_host_finding(name, items, working, here))
         else:
-            single += [_disk_finding([one for one in here if one.disk.item == item]) for item in items]
+            single += [_disk_finding(of_item[item]) for item in items]
     return whole, single
 
 
