@@ -34,7 +34,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench import fleet_store  # noqa: E402
-from fleet import compact, manifests, nightly, session  # noqa: E402
+from fleet import compact, manifests, nightly, nights, session  # noqa: E402
 from fleet.files import LocalFiles  # noqa: E402
 from tests.fleet import peer, standalone  # noqa: E402
 
@@ -152,7 +152,7 @@ def check(store: pathlib.Path) -> None:
 
 
 def _night(store: pathlib.Path) -> pathlib.Path:
-    return store / nightly.stored(LocalFiles(str(store)), NIGHT)
+    return store / nights.folder(LocalFiles(str(store)), NIGHT)
 
 
 def _rows(path: pathlib.Path) -> Iterator[dict[str, Any]]:

@@ -24,8 +24,10 @@ from fleet import (
     flat,
     mail,
     manifests,
+    nights,
     page,
     plain_text,
+    published,
     reports,
     retention,
     session,
@@ -39,7 +41,6 @@ from fleet.night import Night, Rows
 WINDOW_DAYS = 30
 IN_FLIGHT = 3
 TABLES = f"{HOME}/tables"
-NIGHTS = f"{HOME}/night"
 SUMMARIES = f"{HOME}/summary"
 LOCK = f"{HOME}/lock"
 ROSTER = f"{HOME}/roster.jsonl"
@@ -105,6 +106,7 @@ def run(wanted: Wanted, tell: Tell = lambda _words: None) -> Done:
     with _at_work(wanted) as (files, spark):
         _make_room(files, wanted, tell)
         night = judge(spark, files, wanted.date, tell, wanted.roster)
+        _publish(files, wanted.date, tell)
         return deliver(files, night, wanted, settings, tell)
 
 
@@ -119,6 +121,14 @@ def check(wanted: Wanted, has_store: bool = True) -> None:
     session.read_settings(session.settings_path(wanted.spark))
     if has_store and is_local(wanted.store):
         _need_reports(LocalFiles(wanted.store), wanted.date)
+
+
+def _publish(files: Files, date: str, tell: Tell) -> None:
+    if isinstance(files, LocalFiles):
+        try:
+            published.publish(files, date)
+        except published.NotPublished as error:
+            tell(str(error))
 
 
 def _make_room(files: Files, wanted: Wanted, tell: Tell) -> None:
@@ -286,19 +296,11 @@ def _read(spark: Any, files: Files, table: str, valid: list[Manifest]) -> Any:
 
 def _write(files: Files, date: str, computed: dict[str, Rows]) -> None:
     """The tables as JSON lines in a folder of this run, then the night's list of them in one step."""
-    before = stored(files, date)
+    before = nights.folder(files, date)
     folder = f"{TABLES}/date={date}/run={uuid.uuid4().hex}"
     for name, rows in computed.items():
         text = "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows)
         files.replace(f"{folder}/{name}.jsonl", text.encode())
-    files.replace(f"{NIGHTS}/{date}.json", json.dumps({"tables": folder}).encode())
+    files.replace(f"{nights.NIGHTS}/{date}.json", json.dumps({"tables": folder}).encode())
     if before:
         files.delete(before)
-
-
-def stored(files: Files, date: str) -> str:
-    """The folder with the tables of a night that was computed; empty when it was not."""
-    try:
-        return str(json.loads(files.read(f"{NIGHTS}/{date}.json"))["tables"])
-    except (FileNotFoundError, ValueError, KeyError):
-        return ""

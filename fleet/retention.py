@@ -17,6 +17,7 @@ from fleet.manifests import FLAT, HOME
 # Files named after a date, and folders of `date=…`. The manifests go first: what none names is no longer read.
 BY_FILE = (manifests.MANIFESTS, f"{HOME}/night", f"{HOME}/mail")
 BY_FOLDER = (f"{HOME}/tables", f"{HOME}/summary")
+PUBLISHED = "tables"
 RECORD = f"{HOME}/retention.json"
 # However long the job was away, or whatever its clock says.
 AT_ONCE = 31
@@ -98,5 +99,7 @@ def _delete(files: Files, date: str) -> None:
     for table in files.list(FLAT):
         for run in files.list(f"{FLAT}/{table.name}"):
             files.delete(f"{FLAT}/{table.name}/{run.name}/date={date}")
+    for table in files.list(PUBLISHED):  # links to the same Parquet: its space is free when both are gone
+        files.delete(f"{PUBLISHED}/{table.name}/date={date}")
     for folder in BY_FOLDER:
         files.delete(f"{folder}/date={date}")

@@ -14,8 +14,11 @@ from typing import Any, NoReturn
 
 import click
 
+from smoketests import archive_report
+from smoketests.archive_report import FORMATS
+
 DONE, UNSENT, CANNOT = 0, 1, 3
-NEEDED = ("pyspark", "matplotlib", "jinja2")
+NEEDED = ("pyspark", "matplotlib", "jinja2", "duckdb")
 FETCH_S = 900
 
 
@@ -85,14 +88,24 @@ def nightly(
 @click.argument("what", required=False, default="", metavar="[HOST|CLUSTER]")
 @click.option("--store", "-s", default="results", show_default=True, metavar="DIR")
 @click.option("--days", type=click.IntRange(1, 400), default=30, show_default=True, help="How far back.")
-def report_command(what: str, store: str, days: int) -> None:
+@click.option("--disk", metavar="SERIAL", help="The history of one disk, from the nightly tables.")
+@click.option("--sql", metavar="SELECT", help="Ask the nightly tables; SHOW TABLES and DESCRIBE work, too.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default=FORMATS[0], help="Of --disk and --sql.")
+def report_command(what: str, store: str, days: int, disk: str | None, sql: str | None, form: str) -> None:
     """Show the last results and the history that the store holds, of one host, one cluster, or all.
 
-    Exit codes are Nagios': by the worst of the last results; 3 when there are none.
+    Exit codes are Nagios': by the worst of the last results; 3 when there are none. Of --disk and --sql: 0 or 3.
     """
     from agent.status import EXIT_CODES, worst
     from smoketests import history
 
+    if sql or disk:
+        if what or (sql and disk):
+            raise click.UsageError("one at a time: HOST or CLUSTER, --disk, or --sql")
+        question = archive_report.of_disk(disk) if disk else archive_report.Question(sql or "")
+        _answer(store, question, form)
+    if form != FORMATS[0]:
+        raise click.UsageError("--format needs --disk or --sql")
     try:
         found = history.past(store, what, days)
     except OSError as error:
@@ -102,6 +115,22 @@ def report_command(what: str, store: str, days: int) -> None:
         finding["status"] for checks in found.states.values() for items in checks.values() for finding in items.values()
     ]
     sys.exit(EXIT_CODES[worst(standing)] if standing else CANNOT)
+
+
+def _answer(store: str, question: archive_report.Question, form: str) -> NoReturn:
+    _need_extra(("duckdb",))
+    out = sys.stdout.buffer
+    if form == "parquet" and out.isatty():
+        raise click.UsageError("Parquet is no text: send it to a file, > answer.parquet")
+    try:
+        for piece in archive_report.answer(store, question, form):
+            out.write(piece)
+        out.flush()
+    except archive_report.Unanswered as error:
+        _fail(str(error))
+    except BrokenPipeError:  # `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(DONE)
 
 
 def _roster(paths: Sequence[str]) -> Any:
@@ -195,25 +224,27 @@ def _day(text: str) -> str:
     return text
 
 
-def _missing() -> list[str]:
-    return [name for name in NEEDED if importlib.util.find_spec(name) is None]
+def _missing(needed: Sequence[str]) -> list[str]:
+    return [name for name in needed if importlib.util.find_spec(name) is None]
 
 
-def _need_extra() -> None:
-    """Fetch the `fleet` extra into this environment when it is not there yet."""
-    if not _missing():
+def _need_extra(needed: Sequence[str] = NEEDED) -> None:
+    """Fetch what is needed of the `fleet` extra into this environment when it is not there yet."""
+    if not _missing(needed):
         return
-    wanted = extra_requirements()
-    _say(f"fetching {', '.join(wanted)} (once, some 500 MB)")
+    wanted = [name for name in extra_requirements() if name.startswith(tuple(needed))]
+    _say(f"fetching {', '.join(wanted)} (once{', some 500 MB' if 'pyspark' in needed else ''})")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
     try:
         code = subprocess.run(command, timeout=FETCH_S, stdin=subprocess.DEVNULL, check=False).returncode
     except subprocess.TimeoutExpired:
         code = -1
     importlib.invalidate_caches()
-    if code or _missing():
+    if code or _missing(needed):
         by_hand = " ".join([os.path.join(os.path.dirname(sys.executable), "pip"), "install", *map(repr, wanted)])
-        _fail(f"{', '.join(_missing())} could not be fetched; is a package index within reach? By hand: {by_hand}")
+        _fail(
+            f"{', '.join(_missing(needed))} could not be fetched; is a package index within reach? By hand: {by_hand}"
+        )
 
 
 def extra_requirements() -> list[str]:

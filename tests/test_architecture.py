@@ -34,7 +34,7 @@ PACKAGES = {
     "fleet": {"fleet"},
 }
 # smoketests hands over to Spark when asked to, inside a function
-FLEET_FROM = {"smoketests/nightly_command.py"}
+FLEET_FROM = {"smoketests/nightly_command.py", "smoketests/archive_report.py"}
 
 AGENT_MAY_USE = {"psutil", "pyudev", "pySMART"}
 HEAVY = {"asyncio", "dataclasses", "concurrent.futures", "urllib.request", "importlib.metadata", "email", "logging",
@@ -138,7 +138,7 @@ def test_smoke_help_loads_no_spark_no_fabric_no_charts(words: str) -> None:
     shown = subprocess.run([sys.executable, "-I", "-c", program], check=True, capture_output=True, text=True).stdout
     loaded = set(shown.rpartition("MODULES")[2].split())
 
-    assert not {"pyspark", "fabric", "paramiko", "matplotlib", "rich", "yaml", "psutil"} & loaded
+    assert not {"pyspark", "fabric", "paramiko", "matplotlib", "rich", "yaml", "psutil", "duckdb", "jinja2"} & loaded
 
 
 @pytest.mark.parametrize("name", engine.names())

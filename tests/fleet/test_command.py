@@ -259,7 +259,10 @@ def test_what_is_older_than_wanted_is_deleted_and_nothing_else(
         f"date={NIGHT}",
         "gate",
         "playbooks",
+        "tables",
     ]
+    assert {path.name for path in (store / "tables" / "states").iterdir()} == {
+        "date=2026-11-17", f"date={BEFORE}", f"date={NIGHT}"}  # fmt: skip
     assert all(os.listdir(store / folder) == ["date=2026-01-01"] for folder in ("gate", "playbooks"))
     assert sorted(path.stem for path in (store / "_fleet" / "manifest").iterdir()) == ["2026-11-17", BEFORE, NIGHT]
     assert {path.name for path in (store / "_fleet" / "flat").rglob("date=*")} == {

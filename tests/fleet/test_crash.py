@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fleet import manifests, nightly
+from fleet import manifests, nightly, nights
 from fleet.files import LocalFiles
 from tests.fleet.conftest import quick_settings
 from tests.fleet.history import NIGHT, header, host, line, write_run
@@ -53,7 +53,7 @@ def run(store: Path, mail: str, word: str = "never") -> int:
 
 
 def tables(store: Path) -> dict[str, str]:
-    folder = store / nightly.stored(LocalFiles(str(store)), NIGHT)
+    folder = store / nights.folder(LocalFiles(str(store)), NIGHT)
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fleet import compact, digest, manifests, nightly, plain_text, reports
+from fleet import compact, digest, manifests, nightly, nights, plain_text, reports
 from fleet.files import LocalFiles
 from fleet.night import Night
 from tests.fleet.history import NIGHT, header, host, line, write_run
@@ -334,7 +334,7 @@ def test_numbers_beyond_all_bounds_and_a_clock_at_2000_spoil_no_table(spark: Any
     judged = night(spark, tmp_path)
 
     assert max(row["age_days"] for row in judged.tables["changes"]) <= 1
-    stored = (tmp_path / nightly.stored(LocalFiles(str(tmp_path)), NIGHT)).glob("*.jsonl")
+    stored = (tmp_path / nights.folder(LocalFiles(str(tmp_path)), NIGHT)).glob("*.jsonl")
     assert [path.name for path in stored if "Infinity" in path.read_text() or "NaN" in path.read_text()] == []
 
 
