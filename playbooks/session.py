@@ -140,11 +140,11 @@ class Session:
         if fields != self.progress.lock:
             self.note("locked", lock=fields)
 
-    def keep(self) -> None:
-        """A wait may outlast the lock: make it longer in time. Failed if somebody else has it by now."""
+    def keep(self, seconds: float = 0.0) -> None:
+        """What comes may outlast the lock: make it longer than these seconds. Failed if somebody else has it by now."""
         if self.progress.lock:
             try:
-                self.hold()
+                self.hold(minutes=LOCK_MINUTES + 2 * seconds / 60)  # renewed when less than half of it is left
             except NotKnown as error:  # it may lie in the very server that is waited for
                 self.show(f"   the lock could not be made longer: {printable(str(error))}")
 

@@ -68,6 +68,7 @@ def show_command(session: Session, argv: Sequence[str], given: str) -> None:
 def run(session: Session, action: Action, argv: Sequence[str], given: str) -> None:
     """The command itself, between its two lines of the journal."""
     step = action.step
+    session.keep(step.seconds)  # a person may have thought for hours, and a file system is checked for hours
     destroys = {"destroys": step.destroys} if step.destroys else {}
     changed = changes.of_command(argv, session.units) if step.on == "host" else {}
     session.note("started", action, argv=list(argv), on=step.on, **destroys, **changed)
