@@ -10,12 +10,12 @@ them with growth, with pending ones beside, or on a disk with sectors of 4 KiB; 
 errors growing; an NVMe warning bit other than temperature; spare at its threshold; rated writes of an SSD used up; at
 its own temperature trip point. A disk that the inventory names, or that an earlier run saw, vanished.
 
-Warning: more than 8 sectors reallocated in 30 days, or above 8 of them with pending ones beside, or above 23 of them
-on a disk with sectors of 4 KiB; an uncorrectable error beside reallocated sectors, or a new one in 30 days; 24
-pending or unreadable sectors, or 5 new ones in 30 days; commands slower than 7.5 s (188 of Seagate); spin-up retries;
-SAS grown defects or uncorrected errors; NVMe media errors; 90 % of the rated writes of an SSD used, or 20 % of its
-spare left; an attribute worn out or once at its threshold; too hot by the drive's own measure; new CRC errors (199:
-cable) or error-log entries in 7 days.
+Warning: more than 30 sectors reallocated in 30 days, or above 8 of them with pending ones beside, or above 31 of them
+on a disk with sectors of 4 KiB (above 8 on HGST and Hitachi, there also on smaller ones while they grow); an
+uncorrectable error beside reallocated sectors, or a new one in 30 days; 24 pending or unreadable sectors, or 5 new ones
+in 30 days; commands slower than 7.5 s (188 of Seagate); spin-up retries; SAS grown defects or uncorrected errors; NVMe
+media errors; 90 % of the rated writes of an SSD used, or 20 % of its spare left; an attribute worn out or once at its
+threshold; too hot by the drive's own measure; new CRC errors (199: cable) or error-log entries in 7 days.
 
 Unknown: no answer, asleep, SMART switched off, no overall status, no root, no smartctl.
 

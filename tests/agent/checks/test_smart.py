@@ -71,11 +71,11 @@ def saying(report: Dict[str, Any]) -> Dict[str, Any]:
         (ATA._replace(reported_uncorrectable=6), "critical"),
         (ATA._replace(reported_uncorrectable=6, **STANDS_STILL), "ok"),
         (ATA._replace(reported_uncorrectable=6, **{**STANDS_STILL, "history_days": 29.9}), "critical"),
-        (ATA._replace(reallocated_sectors=23), "ok"),
-        (ATA._replace(reallocated_sectors=24), "warning"),
-        (ATA._replace(reallocated_sectors=24, size_bytes=8 * 10**12), "warning"),
+        (ATA._replace(reallocated_sectors=31), "ok"),
+        (ATA._replace(reallocated_sectors=32), "warning"),
+        (ATA._replace(reallocated_sectors=32, size_bytes=8 * 10**12), "warning"),
         (ATA._replace(reallocated_sectors=900, size_bytes=2 * 10**12), "ok"),
-        (ATA._replace(reallocated_sectors=24, size_bytes=2 * 10**12, physical_sector_bytes=4096), "warning"),
+        (ATA._replace(reallocated_sectors=32, size_bytes=2 * 10**12, physical_sector_bytes=4096), "warning"),
         (ATA._replace(reallocated_sectors=900, size_bytes=8 * 10**12, physical_sector_bytes=512), "ok"),
         (ATA._replace(reallocated_sectors=900, **STANDS_STILL), "ok"),
         (ATA._replace(reallocated_sectors=1000), "warning"),
@@ -87,9 +87,10 @@ def saying(report: Dict[str, Any]) -> Dict[str, Any]:
         (ATA._replace(reallocated_sectors=9, pending_sectors=1), "warning"),
         (ATA._replace(reallocated_sectors=9, offline_uncorrectable=1), "warning"),
         (ATA._replace(reallocated_sectors=9, reallocated_growth=8), "ok"),
-        (ATA._replace(reallocated_sectors=9, reallocated_growth_30_days=8), "ok"),
-        (ATA._replace(reallocated_sectors=9, reallocated_growth_30_days=9), "warning"),
-        (ATA._replace(reallocated_sectors=30, reallocated_growth=30), "warning"),
+        (ATA._replace(reallocated_sectors=30, reallocated_growth_30_days=30), "ok"),
+        (ATA._replace(reallocated_sectors=31, reallocated_growth_30_days=31), "warning"),
+        (ATA._replace(reallocated_sectors=90, size_bytes=2 * 10**12, reallocated_growth_30_days=30), "ok"),
+        (ATA._replace(reallocated_sectors=90, size_bytes=2 * 10**12, reallocated_growth_30_days=31), "warning"),
         (ATA._replace(reallocated_sectors=31, reallocated_growth=31), "critical"),
         (ATA._replace(pending_sectors=23), "ok"),
         (ATA._replace(pending_sectors=24), "warning"),
@@ -226,12 +227,12 @@ def test_heat_has_the_playbook_of_heat() -> None:
 
 
 def test_growth_is_seen_between_runs_stays_a_month_and_is_ok_again() -> None:
-    host = machine(ata(a5="10", a199="3"))
+    host = machine(ata(a197="3", a199="3"))
     assert run_checks(host, "smart")[0].status == "ok"
 
-    later = next_run(host, commands=saying(ata(a5="19", a199="4")))
+    later = next_run(host, commands=saying(ata(a197="9", a199="4")))
     (finding,) = run_checks(later, "smart")
-    assert finding.status == "warning" and "9 of them in 30 days" in finding.verdict.reason
+    assert finding.status == "warning" and "6 of them in 30 days" in finding.verdict.reason
     assert "1 new CRC error in" in finding.verdict.reason
 
     same = next_run(later, DAY_S)
