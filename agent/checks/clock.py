@@ -61,6 +61,11 @@ def look(host: Host, item: str) -> Facts:
     said = time_daemons.ask(host, first) if first else None
     kernel = host.kernel_clock()
     now = host.now()
+    if said is None:
+        # Who cannot be asked (phc2sys) tells the kernel each time that it sets the clock
+        updated_at = now - kernel.max_error_ms / time_daemons.ERROR_MS_PER_S if first else 0.0
+    else:
+        updated_at = said.updated_at
     offset_ms = kernel.offset_ms if said is None or said.offset_ms is None else said.offset_ms
     told = not (first and time_daemons.leaves_kernel_unsynchronised(host, first))
     # timesyncd's own words are those of its last packet, however long ago
@@ -72,7 +77,7 @@ def look(host: Host, item: str) -> Facts:
         offset_ms=round(offset_ms, 3),
         reference=said.reference if said else "",
         own_clock=bool(said and said.own_clock),
-        unheard_s=round(max(now - said.updated_at, 0.0)) if said and said.updated_at else None,
+        unheard_s=round(max(now - updated_at, 0.0)) if updated_at else None,
         daemon_age_s=round(max(now - daemons[first].started_at, 0.0)) if first else None,
         kernel_max_error_ms=round(kernel.max_error_ms, 1),
         kernel_synchronised=kernel.synchronised if told else None,
@@ -101,7 +106,8 @@ def _judge_keeping(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]
     elif facts.own_clock:
         yield warning(f"{facts.source} follows only its own clock, no time server", PLAYBOOK)
     elif unheard_s >= limits["unheard_hours_warning"] * 3600:
-        yield warning(f"{facts.source} has heard no time server for {unheard_s / 3600:.0f} h", PLAYBOOK)
+        who = next(iter(facts.daemons), facts.source)
+        yield warning(f"{who} has heard no time server for {unheard_s / 3600:.0f} h", PLAYBOOK)
     elif facts.source == TIMESYNCD and not facts.reference:
         yield warning(f"{facts.source} has no time server", PLAYBOOK)
     elif facts.kernel_synchronised is False:

@@ -14,6 +14,7 @@ from agent.sources.raid_tools import first_tool, names, text, whole
 DELL, VMWARE = "0x1028", "0x15ad"
 HPE = ("0x103c", "0x1590")
 CLASS_SAS = "0x0107"
+ALSO_PLAIN = ("mpi3mr", "esas2r")
 PCI_ADDRESS = pattern(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 SSACLI = ("ssacli", "hpssacli", "hpacucli")
@@ -47,8 +48,8 @@ def cards(host: Host) -> List[Card]:
 
 
 def _is_plain(host: Host, card: Card) -> bool:
-    """Whether it runs no arrays: VMware imitates such an HBA, and an mpi3mr of the class SAS (HBA 9600) is one."""
-    if card.driver == "mpi3mr":
+    """Whether it runs no arrays: VMware imitates such an HBA, and a card of the class SAS (HBA 9600) is one."""
+    if card.driver in ALSO_PLAIN:
         return text(host, f"/sys/bus/pci/devices/{card.address}/class").startswith(CLASS_SAS)
     return card.subsystem_vendor == VMWARE
 
@@ -144,16 +145,21 @@ TOOLS_TO_ASK = {
     "3w-9xxx": "tw_cli",
     "3w-sas": "tw_cli",
     "3w-xxxx": "tw_cli",
+    "DAC960": "/proc/rd/status",
     "arcmsr": "areca-cli",
     "dpt_i2o": "raidutil",
+    "esas2r": "ATTO's Configuration Tool",
     "gdth": "icpcon",
     "hptiop": "hptraidconf",
     "ipr": "iprconfig",
     "ips": "ipssend",
+    "megaraid_legacy": "megarc",
     "megaraid_mbox": "megarc",
     "mptsas": "mpt-status or lsiutil",
     "mptspi": "mpt-status or lsiutil",
     "mvumi": "mvcli",
+    "myrb": "/sys/class/scsi_device/*/device/raid_state",
+    "myrs": "/sys/class/scsi_device/*/device/raid_state",
     "pmcraid": "arcconf",
     "stex": "Promise's cliib",
 }

@@ -181,6 +181,14 @@ def test_without_its_stamp_the_kernel_tells_how_long_timesyncd_has_set_nothing()
     assert "has heard no time server for 5 h" in look_at(host).verdict.reason
 
 
+def test_phc2sys_that_has_not_set_the_clock_for_five_hours_is_a_warning_while_the_kernel_still_trusts_it() -> None:
+    # phc2sys puts the kernel's maximum error to 0 at each step (linuxptp, sysclk_set_sync); it grows by 0.5 ms a second
+    finding = look_at(machine("phc2sys", KernelClock(True, 0.0, 9_000.0)))
+
+    assert (finding.status, finding.verdict.reason) == ("warning", "phc2sys has heard no time server for 5 h")
+    assert look_at(machine("phc2sys", KernelClock(True, 0.0, 7_000.0))).status == "ok"
+
+
 def test_timesyncd_with_the_server_null_has_none() -> None:
     finding = look_at(timesyncd(TIMESYNC_DROPPED, KEPT, 0.2))
 

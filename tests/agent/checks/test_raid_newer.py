@@ -281,15 +281,30 @@ def test_a_driver_that_nobody_reads_is_unknown_and_named_with_its_tool(driver: s
     assert raid_controllers.TOOLS_TO_ASK[driver] in finding.verdict.reason
 
 
+# The drivers of drivers/scsi and drivers/block of Linux 2.6.32 to 6.12 whose cards run arrays of their own
+ARRAYS_OF_THEIR_OWN = (
+    "3w-9xxx 3w-sas 3w-xxxx DAC960 aacraid arcmsr cciss dpt_i2o esas2r gdth hpsa hptiop ipr ips megaraid_legacy "
+    "megaraid_mbox megaraid_sas mpi3mr mptsas mptspi mvumi myrb myrs pmcraid smartpqi stex"
+)
+
+
+@pytest.mark.parametrize("driver", ARRAYS_OF_THEIR_OWN.split())
+def test_no_driver_whose_cards_run_arrays_is_passed_over_in_silence(driver: str) -> None:
+    statuses = {finding.status for finding in found(machine(driver, {})).values()}
+
+    assert statuses == {"unknown"}
+
+
 def test_the_hba_that_vmware_imitates_is_no_raid_controller() -> None:
     (finding,) = found(card("mptspi", VMWARE, {})).values()
 
     assert finding.status == "skipped"
 
 
-def test_a_plain_hba_of_mpi3mr_is_no_raid_controller() -> None:
+@pytest.mark.parametrize("driver", ["mpi3mr", "esas2r"])
+def test_a_plain_hba_of_a_driver_of_raid_cards_is_no_raid_controller(driver: str) -> None:
     for pci_class, status in (("0x010700", "skipped"), ("0x010400", "unknown")):
-        host = card("mpi3mr", DELL, {})
+        host = card(driver, DELL, {})
         host.files["/sys/bus/pci/devices/0000:03:00.0/class"] = f"{pci_class}\n"
         assert [finding.status for finding in found(host).values()] == [status]
 
