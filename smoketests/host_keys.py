@@ -28,6 +28,8 @@ HOST_CERTIFICATE = 2
 # how many strings a key of each kind is made of, in its certificate
 KEY_PARTS = {"ssh-ed25519": 1, "ssh-rsa": 2}
 ECDSA_PARTS = 2
+# as OpenSSH has it: SSHKEY_CERT_MAX_PRINCIPALS
+MOST_PRINCIPALS = 256
 
 
 class Entry(NamedTuple):
@@ -216,13 +218,22 @@ def parse_certificate(blob: bytes) -> Certificate:
     words.get_int64()  # a serial number
     usage = words.get_int()
     words.get_string()  # an identity, for logs
-    listed = Message(words.get_string())
-    principals = []
-    while listed.get_remainder():
-        principals.append(listed.get_text().lower())
+    principals = _principals(words.get_string())
     after, before, critical = words.get_int64(), words.get_int64(), words.get_string()
     words.get_string()  # extensions
     words.get_string()  # reserved
     authority = words.get_string()
     signed = words.get_so_far()
-    return Certificate(usage, tuple(principals), after, before, critical, authority, signed, words.get_string())
+    return Certificate(usage, principals, after, before, critical, authority, signed, words.get_string())
+
+
+def _principals(listed: bytes) -> tuple[str, ...]:
+    """The names, each behind its length. paramiko fills what a packet lacks with up to 1 MB of zeros: empty names."""
+    found: list[str] = []
+    start = 0
+    while start < len(listed):
+        name, start = start + 4, start + 4 + int.from_bytes(listed[start : start + 4], "big")
+        if start > len(listed) or len(found) == MOST_PRINCIPALS:
+            raise ValueError(f"its list of host names is cut off, or has more than {MOST_PRINCIPALS}")
+        found.append(listed[name:start].decode().lower())
+    return tuple(found)

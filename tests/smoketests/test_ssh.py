@@ -121,6 +121,14 @@ def test_a_damaged_certificate_is_an_error_of_reading_or_not_trusted(blob: bytes
     raise AssertionError("trusted")
 
 
+def test_a_short_certificate_that_announces_endless_host_names_is_refused_at_once() -> None:
+    """Found by scripts/fuzz: paramiko makes 256 KiB of zeros of it, 65,536 empty names, which took seconds to read."""
+    blob = bytes(24) + b"?" + bytes(8) + b"\4" + bytes(6)
+
+    with pytest.raises(ValueError, match="its list of host names is cut off, or has more than 256"):
+        host_keys.parse_certificate(blob)
+
+
 CONFIGS = {
     "nothing": "",
     "by name": "Host kafka-a01\n  HostName 10.1.1.1\n  Port 2222\n  User kafka\n",
