@@ -1,6 +1,7 @@
 """Is every broker of the inventory registered under its own id, and nobody else?
 
-Asked of ZooKeeper (/brokers/ids), or of the cluster itself where it runs on KRaft. A broker whose id is missing is
+Asked of ZooKeeper (/brokers/ids), or of the cluster itself where it runs on KRaft, or where ZooKeeper serves and its
+ACL does not let us read them. A broker whose id is missing is
 down or has lost its session; one whose id another machine holds cannot start.
 
 Critical: a broker's id is not registered; it is held by another machine of the inventory; two hosts of the inventory
@@ -77,6 +78,9 @@ def _registered(view: ClusterView) -> tuple[tuple[Registered, ...], str]:
     """Who is registered, and where that stands."""
     if view.zookeeper and view.zookeeper.brokers is not None:
         return view.zookeeper.brokers, "ZooKeeper"
+    closed = view.zookeeper is not None and view.zookeeper.closed
+    if closed and view.kafka:
+        return view.kafka.brokers, "Kafka's metadata"
     if view.zookeeper or "zookeeper" in view.problems:
         raise CannotTell(view.problems.get("zookeeper") or (view.zookeeper.untold if view.zookeeper else ""))
     if view.kafka:

@@ -11,7 +11,8 @@ class Partition(NamedTuple):
     """leader: -1 for none. min_isr, unclean, size_bytes: None where not told.
 
     adding, removing: replicas that a reassignment under way brings and takes. offline: replicas on a dead broker or in
-    a failed log dir. unclean: unclean.leader.election.enable. size_bytes: of the largest replica.
+    a failed log dir; those are never in `isr`, whatever Kafka still says. unclean: unclean.leader.election.enable.
+    size_bytes: of the largest replica.
     """
 
     topic: str

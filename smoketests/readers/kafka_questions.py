@@ -6,7 +6,7 @@ import contextlib
 import functools
 import queue
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +16,7 @@ from smoketests.readers import CannotRead, NotYet, begin
 # A broker that died is in the metadata for a while, and kafka-python asks any: the next try goes to another one.
 TRIES = 4
 BROKERS_AT_ONCE = 16
+# sentences about one kind of question: rules look for the kinds, so no kind may crowd out another
 MOST_UNTOLD = 20
 NOT_CONTROLLER = "NotControllerError"
 # how kafka-python says that this broker does not know the question
@@ -29,6 +30,7 @@ class Questions:
         self._seconds = seconds
         self._until = time.monotonic() + seconds
         self.untold: list[str] = []
+        self._told: Counter[str] = Counter()
 
     def begin(self, what: str, ask: Callable[[], Any], optional: bool = False) -> Callable[[], Any]:
         """Ask; what is returned waits for the answer, None if there was none. optional: an old broker may lack it."""
@@ -117,9 +119,13 @@ class Questions:
         return max(self._until - time.monotonic(), 0.0)
 
     def tell(self, sentence: str) -> None:
-        """Add what could not be read."""
-        if len(self.untold) < MOST_UNTOLD:
+        """Add what could not be read; of one kind (log dirs, topic, quorum) the first few, and that there are more."""
+        kind = sentence.partition(" ")[0]
+        self._told[kind] += 1
+        if self._told[kind] <= MOST_UNTOLD:
             self.untold.append(sentence[:300])
+        elif self._told[kind] == MOST_UNTOLD + 1:
+            self.untold.append(f"{kind} … and more that cannot be read")
 
     def _tried(self, ask: Callable[[], Any]) -> Any:
         tries = TRIES

@@ -113,7 +113,9 @@ def partitions(
             for number, leader, replicas, isr, offline in said.rows:
                 counts = strictest(known, replicas, defaults)
                 adding, removing = moves.get((name, number), ((), ()))
-                yield Partition(name, number, leader, replicas, isr, counts.min_isr, adding, removing, offline,
+                # until the controller has shrunk the ISR, it lists replicas of a log dir that has just failed
+                in_sync = tuple(broker for broker in isr if broker not in offline) if offline else isr
+                yield Partition(name, number, leader, replicas, in_sync, counts.min_isr, adding, removing, offline,
                                 counts.unclean)  # fmt: skip
 
 

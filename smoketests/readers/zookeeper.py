@@ -61,7 +61,7 @@ class Registered(NamedTuple):
 
 class ZooKeeperFacts(NamedTuple):
     """brokers, controller: None where they could not be read; `untold` says why. in_sync: (topic, partition) -> its
-    replicas in sync; None where that could not be read.
+    replicas in sync; None where that could not be read. closed: it serves, and its ACL wants a login.
     """
 
     members: tuple[Member, ...]
@@ -69,6 +69,7 @@ class ZooKeeperFacts(NamedTuple):
     controller: int | None = None
     untold: str = ""
     in_sync: InSync | None = None
+    closed: bool = False
 
 
 def read(servers: Sequence[str]) -> ZooKeeperFacts:
@@ -214,7 +215,8 @@ def _session(addresses: Sequence[tuple[str, int]], chroot: str) -> tuple[tuple[t
         except NoNodeError:
             facts = ZooKeeperFacts((), untold=f"ZooKeeper has no {where}: no Kafka cluster has registered below it")
         except NoAuthError:
-            facts = ZooKeeperFacts((), untold=f"ZooKeeper does not let us read {where}: its ACL wants a login")
+            why = f"ZooKeeper does not let us read {where}: its ACL wants a login"
+            facts = ZooKeeperFacts((), untold=why, closed=True)
         except CannotRead as error:
             facts = ZooKeeperFacts((), untold=str(error))
         return voters, facts

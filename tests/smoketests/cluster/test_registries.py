@@ -41,6 +41,34 @@ def test_all_brokers_under_their_own_ids() -> None:
     assert set(judged(seen, "broker_ids")) == {"broker 1", "broker 2", "broker 3"}, "a row for each"
 
 
+CLOSED = ZooKeeperFacts((), untold="ZooKeeper does not let us read /brokers/ids: its ACL wants a login", closed=True)
+
+
+def test_a_registry_that_is_closed_to_us_is_no_riddle_while_kafka_itself_answers() -> None:
+    rows = judged(view(THREE, zookeeper=CLOSED, kafka=kafka()), "broker_ids")
+    missing = judged(view(THREE, zookeeper=CLOSED, kafka=kafka(brokers=(1, 3))), "broker_ids")
+
+    assert {row["status"] for row in rows.values()} == {"ok"} and len(rows) == 3
+    assert missing["broker 2"]["status"] == "critical" and "in Kafka's metadata" in missing["broker 2"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("zookeeper_says", "fields"),
+    [
+        (CLOSED, {}),
+        (CLOSED, {"problems": {"kafka": "nothing listens there"}}),
+        (CLOSED._replace(closed=False, untold="no server of it serves"), {"kafka": kafka()}),
+        (None, {"kafka": kafka(), "problems": {"zookeeper": "ZooKeeper gave no session in 8 s"}}),
+    ],
+)
+def test_metadata_of_brokers_whose_zookeeper_does_not_serve_tells_nobody_who_is_registered(
+    zookeeper_says: ZooKeeperFacts | None, fields: dict[str, Any]
+) -> None:
+    (row,) = judged(view(THREE, zookeeper=zookeeper_says, **fields), "broker_ids").values()
+
+    assert row["status"] == "unknown"
+
+
 def test_a_missing_id_is_critical_and_names_the_host() -> None:
     (row,) = ids(broker(1), broker(3))
 

@@ -12,7 +12,9 @@ from inventory.model import Host
 from smoketests.cluster.broker_ids import Names
 from smoketests.gate.accepting import Acceptance
 from smoketests.gate.decision import GO, NO_GO, UNTOLD
+from smoketests.readers import kafka_topics
 from smoketests.readers.kafka import Quorum, Voter
+from smoketests.readers.kafka_client import TopicSaid
 from smoketests.readers.zookeeper import Member, Registered
 from tests.smoketests.cluster.views import said
 from tests.smoketests.gate.situations import (
@@ -163,3 +165,20 @@ def test_hosts_that_share_their_first_name_in_several_sites_are_told_apart() -> 
     rows = [Registered(n, name, 9092, "", (f"{name}:9092",)) for n, name in enumerate(names, 1)]
 
     assert [list(hosts.holders(row)) for row in rows] == [[name] for name in names]
+
+
+@pytest.mark.parametrize(("offline", "answer"), [((), GO), ((3,), NO_GO)])
+def test_a_replica_that_has_just_lost_its_log_dir_is_no_copy_to_rely_on(offline: tuple[int, ...], answer: str) -> None:
+    """Its ISR still lists all three; the broker told its log dirs a moment before."""
+    told = {"orders": TopicSaid(0, ((0, 1, (1, 2, 3), (1, 2, 3), offline),))}
+    strict = {"orders": kafka_topics.Settings(2, False, False)}
+    (row,) = kafka_topics.partitions(told, strict, {}, {}, pytest.fail)
+
+    assert decided(situation(kafka_says=kafka(row._replace(size_bytes=10**9)))).answer == answer
+
+
+def test_a_zookeeper_that_is_closed_to_us_keeps_no_healthy_cluster_from_go() -> None:
+    closed = ensemble()._replace(brokers=None, controller=None, untold="its ACL wants a login", closed=True)
+
+    assert decided(situation(zookeeper_says=closed)).answer == GO
+    assert decided(situation(zookeeper_says=closed, kafka_says=kafka(brokers=(1, 2)))).answer != GO

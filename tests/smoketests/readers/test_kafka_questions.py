@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from smoketests.readers import CannotRead, kafka, kafka_brokers, kafka_quorum, kafka_topics
 from smoketests.readers.kafka import Quorum, Voter
 from smoketests.readers.kafka_client import Setting, TopicSaid
-from smoketests.readers.kafka_questions import Questions
+from smoketests.readers.kafka_questions import MOST_UNTOLD, Questions
 
 
 def quorum(leader: int, **voters: int) -> dict[str, Any]:
@@ -95,7 +96,7 @@ def test_untold_is_bounded_however_much_is_missing() -> None:
     for number in range(100):
         questions.tell(f"topic {number}" * 200)
 
-    assert len(questions.untold) == 20 and max(map(len, questions.untold)) == 300
+    assert len(questions.untold) == MOST_UNTOLD + 1 and max(map(len, questions.untold)) == 300
 
 
 def topic_said(*numbers: int, error: int = 0) -> TopicSaid:
@@ -192,3 +193,25 @@ def test_why_nobody_could_tell_is_the_reason_of_the_controller() -> None:
 
     assert questions.begin_any("reassignments", [1, 2, 3], ask)() is None
     assert len(questions.untold) == 1 and "ClusterAuthorizationFailedError" in questions.untold[0]
+
+
+def test_many_brokers_without_an_answer_do_not_crowd_out_what_else_cannot_be_read() -> None:
+    questions = Questions(20.0)
+    for broker in range(200):
+        questions.tell(f"log dirs of broker {broker} cannot be read: error {broker}")
+    questions.tell("quorum cannot be read: no answer in 22 s")
+    for number in range(200):
+        questions.tell(f"topic t{number} cannot be read (error 29)")
+    questions.tell("reassignments cannot be read: no answer in 22 s")
+
+    kinds = Counter(sentence.split(" ")[0] for sentence in questions.untold)
+    assert kinds == {"log": MOST_UNTOLD + 1, "quorum": 1, "topic": MOST_UNTOLD + 1, "reassignments": 1}
+    assert "topic … and more that cannot be read" in questions.untold
+
+
+def test_a_replica_of_a_failed_log_dir_is_not_in_sync_though_the_isr_still_lists_it() -> None:
+    rows = ((0, 1, (1, 2, 3), (1, 2, 3), ()), (1, 1, (1, 2, 3), (1, 2, 3), (3,)), (2, -1, (3,), (3,), (3,)))
+    found = list(kafka_topics.partitions({"orders": TopicSaid(0, rows)}, {}, {}, {}, pytest.fail))
+
+    assert [row.isr for row in found] == [(1, 2, 3), (1, 2), ()]
+    assert [row.offline for row in found] == [(), (3,), (3,)]

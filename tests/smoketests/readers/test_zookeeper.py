@@ -121,7 +121,8 @@ def test_a_registry_behind_a_login_and_one_with_rubbish_are_unknown(ensemble: En
     closed = readers.look(cluster((f"{ensemble.servers[0]}/closed",)), {})
     odd = readers.look(cluster((f"{ensemble.servers[0]}/odd",)), {})
 
-    assert closed.zookeeper and "its ACL wants a login" in closed.zookeeper.untold
+    assert closed.zookeeper and "its ACL wants a login" in closed.zookeeper.untold and closed.zookeeper.closed
+    assert odd.zookeeper and not odd.zookeeper.closed
     assert odd.zookeeper and "/brokers/ids/1 holds no broker" in odd.zookeeper.untold
     assert statuses(closed, "broker_ids") == statuses(odd, "broker_ids") == {"-": "unknown"}
 
