@@ -7,12 +7,10 @@ import itertools
 import json
 import os
 import socket
-import subprocess
-import sys
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
-from agent import commands, devices, kernel_clock, prober, process_list, tcp
+from agent import commands, devices, kernel_clock, prober, prober_process, process_list, tcp
 from agent.expected import Expected
 from agent.host import (
     COMMAND_DEADLINE_S,
@@ -47,7 +45,8 @@ class LiveHost(Host):
 
     def __init__(self, expected: Optional[Expected] = None) -> None:
         super().__init__(expected)
-        self._prober, self._prober_process, self._no_prober = _start_prober()
+        self.prober = prober_process.start()
+        self._prober = self.prober.control
         self._commands = commands.Commands()
 
     def close(self) -> None:
@@ -92,8 +91,8 @@ class LiveHost(Host):
     def touch(
         self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S, named_by: int = 0
     ) -> Touched:
-        if self._no_prober:
-            raise CannotTell(f"{kind} of {path}: {self._no_prober}")
+        if self.prober.problem:
+            raise CannotTell(f"{kind} of {path}: {self.prober.problem}")
         ours, theirs = socket.socketpair()
         with ours:
             try:
@@ -207,29 +206,6 @@ class LiveHost(Host):
                     raise explain(error, "/dev/kmsg") from error
         finally:
             os.close(handle)
-
-
-def _start_prober() -> Tuple[socket.socket, Optional[subprocess.Popen[bytes]], str]:
-    """Our end of its socket, the process, and why there is none.
-
-    It is not waited for: it ends when our end of the socket closes, whatever its children hang on.
-    """
-    ours, theirs = socket.socketpair()
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    program = (
-        "import sys, socket; sys.path.insert(0, sys.argv[2]); from agent import prober; "
-        "prober.serve(socket.socket(fileno=int(sys.argv[1])))"
-    )
-    argv = [sys.executable, "-I", "-S", "-c", program, str(theirs.fileno()), root]
-    handle = theirs.fileno()
-    with theirs, commands.nothing_to_read() as quiet:
-        try:
-            process = subprocess.Popen(
-                argv, pass_fds=[handle], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, cwd="/"
-            )
-            return ours, process, ""
-        except (OSError, subprocess.SubprocessError) as error:
-            return ours, None, f"no process can be started: {error}"
 
 
 def _read_all(file: io.FileIO, limit: int) -> bytes:

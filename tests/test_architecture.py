@@ -22,6 +22,7 @@ AGENT_LAYERS = [
     ("sources",),
     ("checks", "guess"),
     ("commands", "devices", "kernel_clock", "tcp"),
+    ("prober_process",),
     ("live", "engine", "report", "redaction", "recording"),
     ("formats",),
     ("__main__",),
@@ -75,6 +76,13 @@ def test_the_layers_of_the_agent_import_one_way() -> None:
         for name in imported(path):
             if name.startswith("agent.") and layer(name) > mine >= 0:
                 raise AssertionError(f"{path} imports {name}, which is a layer above it")
+
+
+def test_the_agent_makes_its_named_tuples_quickly() -> None:
+    """typing's take ten times as long, in every run on every host."""
+    slow = [path for path in modules("agent") if "typing.NamedTuple" in imported(path)]
+
+    assert [path.name for path in slow] == ["named_tuples.py"]
 
 
 # what a check or a source may use of modules that could also reach the machine
