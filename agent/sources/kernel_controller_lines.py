@@ -36,6 +36,7 @@ FORMS: Sequence[LineForm] = (
     # megaraid_sas 0000:03:00.0: OCR failed and HBA is killed
     # megaraid_sas 0000:03:00.0: cannot recover from previous reset failures
     # hpsa 0000:03:00.0: Controller lockup detected: 0x00130000 after 30
+    # hpsa 0000:03:00.0: controller lockup detected: LUN:0000004000000000 CDB:01030000000000000000000000000000
     # smartpqi 0000:5c:00.0: controller offline: reason code 0x6100 (no heartbeat)
     # smartpqi 0000:03:00.0: controller is offline: status code 0x6100c
     # smartpqi 0000:5c:00.0: no heartbeat detected - last heartbeat count: 1234
@@ -44,7 +45,7 @@ FORMS: Sequence[LineForm] = (
         "hpsa megaraid_sas smartpqi",
         PCI_CARD + r"(?:(?:Found |Encountered )?FW (?:detected to be )?in (?:fault ?state|FAULT state|crit error)"
         r"|(?:OCR failed and )?HBA is killed|[Cc]annot recover from previous reset failures"
-        r"|Controller lockup detected|controller (?:is )?offline|no heartbeat detected)",
+        r"|[Cc]ontroller lockup detected|controller (?:is )?offline|no heartbeat detected)",
     ),
     # megaraid_sas 0000:02:00.0: 6779 (560871411s/0x0002/FATAL) - Unrecoverable medium error during recovery on PD 05(e0x20/s5) at 1c2d0a3
     form(CONTROLLER, "hpsa megaraid_sas smartpqi", PCI_CARD + r"\d+ \([^)]*/0x\w+/(?:FATAL|DEAD)\) - "),
@@ -75,11 +76,12 @@ FORMS: Sequence[LineForm] = (
     # smartpqi 0000:5c:00.0: reset of scsi 0:1:0:0: FAILED
     # hpsa 0000:03:00.0: scsi 0:1:0:1: resetting logical  Direct-Access     HP       LOGICAL VOLUME   RAID-0 SSDSmartPathCap- En- Exp=1
     # megaraid_sas 0000:18:00.0: resetting fusion adapter scsi0.
+    # megaraid_sas 0000:18:00.0: IO/DCMD timeout is detected, forcibly FAULT Firmware
     form(
         RESET,
         "hpsa megaraid_sas mpt smartpqi",
         r"(?:" + MPT + r"sending diag reset|(?P<card>(?:megaraid_sas|hpsa|smartpqi) [\da-f:.]+): "
-        r"(?:resetting (?:fusion adapter )?scsi|reset of scsi [\d:]+: FAILED|scsi [\d:]+: resetting ))",
+        r"(?:resetting (?:fusion adapter )?scsi|IO(?:/DCMD)? timeout is detected|reset of scsi [\d:]+: FAILED|scsi [\d:]+: resetting ))",
     ),
     # aacraid: Host adapter reset request. SCSI hang ?
     # aacraid 0000:03:00.0: Host bus reset request. SCSI hang ?

@@ -77,12 +77,14 @@ FORMS: Sequence[LineForm] = (
     # mlx5_core 0000:01:00.0: cb_timeout_handler:877:(pid 7): cmd[3]: ACCESS_REG(0x805) Async, timeout. Will cause a leak of a command resource
     # mlx4_core 0000:04:00.0: command 0x5a timed out (go bit not cleared)
     # mlx4_core 0000:04:00.0: device is going to be reset
+    # mlx4_core 0000:04:00.0: Fail to reset HCA
+    # mlx4_core 0000:04:00.0: Temperature Threshold was reached! Threshold: 105 celsius degrees; Current Temperature: 107
     form(
         FAULT,
         "mlx",
         head("mlx5_core|mlx4_core")
         + r"(?:(?:\w+:\d+:\(pid \d+\): )?.*timeout\. Will cause a leak of a command resource"
-        r"|command 0x[\da-f]+ timed out|device is going to be reset)",
+        r"|command 0x[\da-f]+ timed out|device is going to be reset|Fail to reset HCA|Temperature Threshold was reached)",
         each=False,
     ),
     # mlx5_core 0000:03:00.0: mlx5_health_try_recover:323:(pid 1180): starting health recovery flow
@@ -97,27 +99,40 @@ FORMS: Sequence[LineForm] = (
     # vmxnet3 0000:0b:00.0 ens192: tx hang
     # virtio_net virtio0 eth0: TX timeout on queue: 0, sq: output.0, vq: 0x1, name: output.0, 5012000 usecs ago
     # ena 0000:00:05.0 eth0: Trigger reset is on
+    # ena 0000:00:05.0 ens5: Keep alive watchdog timeout.
+    # ionic 0000:b5:00.0: FW Down: Stopping LIFs
     # sfc 0000:81:00.0 p2p1: TX stuck with port_enabled=1: resetting channels
     # enic 0000:0a:00.0 enp10s0: tx timeout
     # hns3 0000:7d:00.0 eth0: tx_timeout count: 1, queue id: 3, SW_NTU: 0x10, SW_NTC: 0xf, napi state: 16
     form(
         RESET,
-        "ena enic hns sfc virtio_net vmxnet",
-        head("vmxnet3|virtio_net|ena|sfc|enic|hns3")
-        + r"(?:tx hang|TX timeout on queue|Trigger reset is on|TX stuck with |tx timeout|tx_timeout count: )",
+        "ena enic hns ionic sfc virtio_net vmxnet",
+        head("vmxnet3|virtio_net|ena|sfc|enic|hns3|ionic")
+        + r"(?:tx hang|TX timeout on queue|Trigger reset is on|Keep alive watchdog timeout|FW Down: Stopping LIFs|TX stuck with |tx timeout|tx_timeout count: )",
         each=False,
     ),
     # [qed_mcp_cmd_and_union:516(ens1f0)]The MFW failed to respond to command 0x05000000 [param 0x00000000].
     # [qed_hw_err_notify:2870(ens1f0)]HW error occurred [Fan Failure]
+    # [qed_dmae_operation_wait:529(ens1f0)]Timed-out waiting for operation to complete. Completion word is 0x00000000 expected 0x00000001.
     form(
-        FAULT, "-", r"\[qede?_\w+:\d+\((?P<name>[^)]+)\)\](?:The )?(?:MFW failed to respond|HW error occurred)", False
+        FAULT,
+        "-",
+        r"\[qede?_\w+:\d+\((?P<name>[^)]+)\)\]"
+        r"(?:The MFW failed to respond|HW error occurred|Timed-out waiting for operation to complete)",
+        each=False,
     ),
     # qlcnic 0000:08:00.0 eth4: Tx timeout, reset the adapter.
     # qlcnic 0000:02:00.0 eth2: Transmit timeout, reset the adapter.
     form(RESET, "qlcnic", head("qlcnic") + r"(?:Tx|Transmit) timeout, reset", each=False),
     # qlcnic 0000:02:00.0: Firmware hang detected. Severity code=0 Peg number=2 Error code=0 Return address=0
     # qlcnic 0000:02:00.0 eth2: firmware hang detected
-    form(FAULT, "qlcnic", head("qlcnic") + r"(?i:firmware hang detected)", each=False),
+    # qlcnic 0000:02:00.0 eth2: Device temperature 105 degrees C exceeds maximum allowed. Hardware has been shut down.
+    form(
+        FAULT,
+        "qlcnic",
+        head("qlcnic") + r"(?:(?i:firmware hang detected)|Device temperature \d+ degrees C exceeds maximum allowed)",
+        each=False,
+    ),
     # sfc 0000:81:00.0 p2p1: MC command 0x4b inlen 8 mode 2 timed out
     # sfc 0000:81:00.0 eth2: SYSTEM ERROR memory parity error
     # sfc 0000:81:00.0 eth2: has been disabled
@@ -136,11 +151,15 @@ FORMS: Sequence[LineForm] = (
     ),
     # be2net 0000:04:00.0: Unrecoverable Error detected in the adapter
     # be2net 0000:04:00.0: Error detected in the adapter
+    # be2net 0000:04:00.0: FW not responding
     # cxgb4 0000:81:00.4: firmware reports adapter error: crash (0x80000000)
+    # cxgb4 0000:81:00.4: encountered fatal error, adapter stopped
     form(
         FAULT,
         "be cxgb",
-        head("be2net|cxgb4") + r"(?:(?:Unrecoverable )?Error detected in the adapter|firmware reports adapter error)",
+        head("be2net|cxgb4")
+        + r"(?:(?:Unrecoverable )?Error detected in the adapter|FW not responding|firmware reports adapter error"
+        r"|encountered fatal error)",
         each=False,
     ),
     # ixgbe 0000:05:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, (Receiver ID)
