@@ -9,6 +9,9 @@ import hashlib
 import re
 
 FLEET = "index.html"
+CLUSTERS = "clusters/index.html"
+DISKS = "disks/index.html"
+MODELS = "models/index.html"
 
 
 def cluster_page(cluster: str) -> str:
@@ -21,6 +24,11 @@ def host_page(cluster: str, host: str) -> str:
 
 def model_page(model: str) -> str:
     return f"models/{_slug(model)}.html"
+
+
+def further(page: str, number: int) -> str:
+    """The address of a long list's second, third, … page."""
+    return page if number == 1 else page.removesuffix(".html") + f".{number}.html"
 
 
 def _slug(*names: str) -> str:

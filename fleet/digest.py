@@ -256,3 +256,8 @@ def _line(rows: Rows) -> Line:
     title = consequences.TITLES[_consequence(rows)] if _is_urgent(rows) else ""
     todo = first["playbook"] or ""
     return Line(first["status"], table_lines.places(rows), _what(rows), text, todo, age, title, **whose)
+
+
+def lines(rows: Rows) -> list[Line]:
+    """One line for each row of `changes` or `cluster_changes`, for a page of its own; the most urgent first."""
+    return [_cleaned(_line([row])) for row in sorted(({"host": "", **row} for row in rows), key=consequences.urgency)]

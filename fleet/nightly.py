@@ -37,6 +37,7 @@ from fleet import (
 from fleet.files import Files, HadoopFiles, LocalFiles, is_local
 from fleet.manifests import HOME, Manifest
 from fleet.night import Night, Rows
+from fleet.site import folder, history, pages
 
 WINDOW_DAYS = 30
 IN_FLIGHT = 3
@@ -68,7 +69,7 @@ Roster = Sequence[Member]
 
 
 class Wanted(NamedTuple):
-    """What to do. mail and out: a settings file and a folder, or empty."""
+    """What to do. mail, out: a settings file and a folder, or empty. site, site_url: the pages' folder and address."""
 
     store: str
     date: str
@@ -77,10 +78,13 @@ class Wanted(NamedTuple):
     out: str = ""
     keep: retention.Wanted = retention.Wanted()
     roster: Roster | None = None
+    site: str = ""
+    site_url: str = ""
 
 
 class Done(NamedTuple):
-    """What was done. summary: the plain text; kept: where the summary lies; unsent: why no mail could be sent."""
+    """What was done. summary: the plain text; kept: where the summary lies; unsent: why no mail could be sent;
+    no_pages: why the pages are still those of before."""
 
     night: Night
     subject: str
@@ -88,6 +92,7 @@ class Done(NamedTuple):
     kept: str
     unsent: str = ""
     sent_before: str = ""
+    no_pages: str = ""
 
 
 def yesterday() -> str:
@@ -97,7 +102,8 @@ def yesterday() -> str:
 
 
 def run(wanted: Wanted, tell: Tell = lambda _words: None) -> Done:
-    """The whole night. Raises NotYet, NoReports, session.CannotRun, files.Busy, mail.BadSettings.
+    """The whole night. Raises NotYet, NoReports, session.CannotRun, files.Busy, mail.BadSettings,
+    folder.NotWritten.
 
     What is to be deleted goes first: on a disk that is full the night could not make room for itself otherwise.
     """
@@ -118,6 +124,10 @@ def check(wanted: Wanted, has_store: bool = True) -> None:
         settings = mail.read_settings(wanted.mail)
         if settings.user:
             mail.password(settings)
+    if wanted.site:
+        if not is_local(wanted.store):
+            raise folder.NotWritten("--site needs a store on this machine")
+        folder.check(wanted.site)
     session.read_settings(session.settings_path(wanted.spark))
     if has_store and is_local(wanted.store):
         _need_reports(LocalFiles(wanted.store), wanted.date)
@@ -161,7 +171,9 @@ def deliver(files: Files, night: Night, wanted: Wanted, settings: mail.Settings 
     undelivered = _retry_earlier(files, night.date, settings, tell) if settings else []
     said = digest.digest(night, undelivered)
     pictures = charts.charts(night)
-    link = settings.link if settings else ""
+    if settings and wanted.site_url:
+        settings = settings._replace(link=wanted.site_url)
+    link = settings.link if settings else wanted.site_url
     text = plain_text.text(said, link)
     html = page.html(said, pictures, page.inside, link)
     kept = f"{SUMMARIES}/date={night.date}"
@@ -170,7 +182,7 @@ def deliver(files: Files, night: Night, wanted: Wanted, settings: mail.Settings 
     if wanted.out:
         _write_out(wanted.out, text, html, pictures)
     tell("summary written")
-    done = Done(night, said.subject, text, files.url(kept))
+    done = Done(night, said.subject, text, files.url(kept), no_pages=_pages(files, night, wanted, said, pictures, tell))
     if not settings:
         return done
     try:
@@ -178,6 +190,24 @@ def deliver(files: Files, night: Night, wanted: Wanted, settings: mail.Settings 
         return done._replace(sent_before=delivery.send_once(files, night.date, letter, settings, tell))
     except (delivery.NotSent, mail.BadSettings) as error:
         return done._replace(unsent=str(error))
+
+
+def _pages(
+    files: Files, night: Night, wanted: Wanted, said: digest.Digest, pictures: list[charts.Chart], tell: Tell
+) -> str:
+    """Before the mail, whose links lead there; why there are no new ones, or nothing."""
+    if not wanted.site or not isinstance(files, LocalFiles):
+        return ""
+    try:
+        past = history.History(files, night.day)
+        try:
+            count = folder.write(wanted.site, pages.pages(night, said, pictures, past))
+        finally:
+            past.close()
+    except (folder.NotWritten, history.Unreadable) as error:
+        return str(error)
+    tell(f"{count} pages written")
+    return ""
 
 
 def _retry_earlier(files: Files, date: str, settings: mail.Settings, tell: Tell) -> list[str]:

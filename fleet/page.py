@@ -40,5 +40,12 @@ def _environment() -> Any:
 
     return jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        loader=jinja2.FileSystemLoader(TEMPLATES),
+        loader=jinja2.FileSystemLoader(TEMPLATES), finalize=_plain,
     )  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    """What is put into a page: of a host's words, nothing that cannot be seen. Macros' own output stays as it is."""
+    if not isinstance(value, str) or hasattr(value, "__html__") or value.isprintable():
+        return value
+    return "".join(char if char.isprintable() else " " for char in value)

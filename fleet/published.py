@@ -52,7 +52,7 @@ def _publish_nights(files: LocalFiles, date: str) -> None:
     import duckdb
 
     kept = set(nights.dates(files))
-    with duckdb.connect() as database:
+    with duckdb.connect(config={"enable_progress_bar": False}) as database:
         for table in columns.night_tables():
             missing = {day for day in kept if not files.list(f"{TABLES}/{table.name}/date={day}")}
             for day in sorted({date, *missing} & kept):

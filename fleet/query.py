@@ -17,6 +17,7 @@ from fleet.published import TABLES, literal
 
 # Before the first query; then nothing can be set any more.
 LOCKED = (
+    "SET enable_progress_bar = false",
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
     "SET allow_community_extensions = false",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,8 @@ FETCH_S = 900
 @click.option("--mail", metavar="CONFIG", help="Send the summary, as this YAML file says.")
 @click.option("--print", "show", is_flag=True, help="Print the summary.")
 @click.option("--out", metavar="DIR", help="Also write the summary as a page and its pictures to DIR.")
+@click.option("--site", metavar="DIR", help="Also write pages to click into to DIR, a folder of their own.")
+@click.option("--site-url", metavar="URL", help="Where people open DIR: the mail's links lead there.")
 @click.option(
     "--keep-days", type=click.IntRange(30), metavar="N", help="Delete what is older; 30 at least: a night reads those."
 )
@@ -52,6 +55,8 @@ def nightly(
     mail: str | None,
     show: bool,
     out: str | None,
+    site: str | None,
+    site_url: str | None,
     keep_days: int | None,
     keep_raw_days: int | None,
     prune: bool,
@@ -63,7 +68,7 @@ def nightly(
 
     Can be run again at any time: the tables come out the same, and the mail of a day is sent once.
 
-    Exit codes: 0 done, 1 done but the mail could not be sent, 3 could not be done.
+    Exit codes: 0 done, 1 done but the mail could not be sent or the pages not be written, 3 could not be done.
     """
     if failed:
         _mail_failure(mail, failed)
@@ -73,7 +78,15 @@ def nightly(
     day = _day(date or job.yesterday())
     keep = retention.Wanted(keep_days or 0, keep_raw_days or 0, prune)
     wanted = job.Wanted(
-        store, day, session.Wanted(master, settings or ""), mail or "", out or "", keep, _roster(inventory)
+        store,
+        day,
+        session.Wanted(master, settings or ""),
+        mail or "",
+        out or "",
+        keep,
+        _roster(inventory),
+        site or "",
+        _address(site_url or ""),
     )
     _told(lambda: job.check(wanted, has_store=not demo))
     _need_extra()
@@ -168,8 +181,10 @@ def _mail_failure(config: str | None, unit: str) -> NoReturn:
 def _told(work: Callable[[], Any]) -> Any:
     """Do it; what cannot be done is said in words, and ends the program."""
     from fleet import compact, files, mail, nightly, session
+    from fleet.site import folder
 
-    expected = (nightly.NotYet, nightly.NoReports, session.CannotRun, compact.Incomplete, files.Busy, mail.BadSettings)
+    expected = (nightly.NotYet, nightly.NoReports, session.CannotRun, compact.Incomplete, files.Busy, mail.BadSettings,
+                folder.NotWritten)  # fmt: skip
     try:
         return work()
     except (*expected, OSError) as error:
@@ -193,8 +208,11 @@ def _say(words: str) -> None:
 def _end(done: Any, quiet: bool, demo: bool) -> None:
     """Say what became of it, and end with its exit code."""
     kept = "" if demo else f"; the summary is in {done.kept}"
+    if done.no_pages:
+        _say(f"the pages could not be written, those of before are still there: {done.no_pages}")
     if done.unsent:
         _say(f"the mail could not be sent: {done.unsent}{kept}")
+    if done.unsent or done.no_pages:
         sys.exit(UNSENT)
     if not quiet:
         before = f"; its mail was sent before, at {done.sent_before}" if done.sent_before else ""
@@ -222,6 +240,14 @@ def _day(text: str) -> str:
     except ValueError:
         raise click.BadParameter(f"{text!r} is not a date such as 2026-11-19", param_hint="--date") from None
     return text
+
+
+def _address(url: str) -> str:
+    if url and not re.match(r"https?://[^\s/]", url):
+        raise click.BadParameter(
+            f"{url!r} is no address such as https://ops.example.org/smoke", param_hint="--site-url"
+        )
+    return url
 
 
 def _missing(needed: Sequence[str]) -> list[str]:
