@@ -18,6 +18,8 @@ from fleet.files import LocalFiles
 from fleet.retention import PUBLISHED
 
 TABLES = PUBLISHED
+# DuckDB draws one for whatever takes two seconds, terminal or not.
+NO_BAR = "SET enable_progress_bar = false"
 
 
 class NotPublished(Exception):
@@ -52,7 +54,8 @@ def _publish_nights(files: LocalFiles, date: str) -> None:
     import duckdb
 
     kept = set(nights.dates(files))
-    with duckdb.connect(config={"enable_progress_bar": False}) as database:
+    with duckdb.connect() as database:
+        database.execute(NO_BAR)
         for table in columns.night_tables():
             missing = {day for day in kept if not files.list(f"{TABLES}/{table.name}/date={day}")}
             for day in sorted({date, *missing} & kept):

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from fleet import columns
-from fleet.published import TABLES, literal
+from fleet.published import NO_BAR, TABLES, literal
 
 # Before the first query; then nothing can be set any more.
 LOCKED = (
-    "SET enable_progress_bar = false",
+    NO_BAR,
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
     "SET allow_community_extensions = false",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from fleet import facts, manifests, reports
 from fleet.files import LocalFiles
 from fleet.night import Rows
-from fleet.published import literal
+from fleet.published import NO_BAR, literal
 
 DAYS = 90
 HEALTH = """CASE WHEN NOT answered THEN '' WHEN criticals > 0 THEN 'critical'
@@ -66,7 +66,7 @@ class History:
         import duckdb
 
         self._errors = duckdb.Error
-        self._database = duckdb.connect(config={"enable_progress_bar": False})
+        self._database = duckdb.connect()
         self._night, self._first = night, night - DAYS + 1
         span = [reports.date_of(day) for day in range(self._first, night + 1)]
         self._made = [made for made in (manifests.manifest(files, date) for date in span) if made]
@@ -85,7 +85,9 @@ class History:
 
     def _ask(self, sql: str) -> Any:
         try:
-            return self._database.cursor().execute(sql.format(night=self._night, first=self._first))
+            asking = self._database.cursor()
+            asking.execute(NO_BAR)
+            return asking.execute(sql.format(night=self._night, first=self._first))
         except self._errors as error:
             raise Unreadable(str(error)) from None
 
