@@ -59,7 +59,7 @@ CAUSE = pattern(
 ELECTED = pattern(r"The topic partition (\S{1,260}) was marked as RECOVERING")
 # [2026-11-21 21:00:12,177] INFO [QuorumController id=1] UNCLEAN partition change for dirty-0 with topic ID
 #   4OgV0-SUQhGYD7aDSs50Nw: isr: [2] -> [3], leader: -1 -> 3, …
-KRAFT_ELECTS = pattern(r"UNCLEAN partition change for (\S{1,260}) .{0,80}leader: -?\d+ -> ")
+KRAFT_ELECTS = pattern(r"UNCLEAN partition change for (\S{1,260}) .{0,200}leader: -?\d+ -> ")
 # [2026-11-21 20:51:29,968] INFO [Controller id=3 epoch=2] Changed partition dirty-0 from OfflinePartition to
 #   OnlinePartition with state LeaderAndIsr(leader=2, …, leaderRecoveryState=RECOVERING, partitionEpoch=5)
 #   (state.change.logger)
@@ -76,7 +76,8 @@ SESSION_EXPIRED = pattern(r"\[ZooKeeperClient[^]]{0,80}\] Session expired\.")
 OLD_SESSION_EXPIRED = pattern(r"zookeeper state changed \(Expired\)")
 # [2026-11-21 20:55:11,887] INFO [QuorumController id=1] Fencing broker 3 because its session has timed out.
 #   (org.apache.kafka.controller.ReplicationControlManager)
-BROKER_FENCED = pattern(r"Fencing (broker \d{1,10}) because its session has timed out")
+# 4.0 and later: … Fencing broker 3 at epoch 27 because its session has timed out.
+BROKER_FENCED = pattern(r"Fencing (broker \d{1,10})(?: at epoch -?\d{1,20})? because its session has timed out")
 # [2026-11-21 20:54:31,337] INFO [Partition safe-5 broker=1] Shrinking ISR from 1,2,3 to 1,2. Leader: (highWatermark: 1,
 #   endOffset: 2). Out of sync replicas: (brokerId: 3, endOffset: 1, lastCaughtUpTimeMs: 1795294465685).
 #   (kafka.cluster.Partition)
