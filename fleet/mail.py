@@ -15,6 +15,8 @@ from fleet.digest import Digest
 
 STARTTLS, TLS, NONE = "starttls", "tls", "none"
 PORTS = {STARTTLS: 587, TLS: 465, NONE: 25}
+# nobody waits longer for one mail server
+LONGEST_S = 600.0
 
 
 class BadSettings(ValueError):
@@ -64,7 +66,10 @@ def _checked(path: str, said: dict[str, Any]) -> Settings:
     if missing:
         raise BadSettings(f"{path}: {missing[0]} is missing")
     to = said["to"]
-    given = {**said, "to": (to,) if isinstance(to, str) else tuple(to)}
+    addresses = [to] if isinstance(to, str) else to
+    if not isinstance(addresses, list) or not all(isinstance(one, str) and one for one in addresses):
+        raise BadSettings(f"{path}: to: {to!r} is neither an address nor a list of addresses")
+    given = {**said, "to": tuple(addresses)}
     for name, value in given.items():
         wanted = type(Settings("", (), "")._asdict()[name])
         if not isinstance(value, (int, float) if wanted is float else wanted) or isinstance(value, bool):
@@ -72,6 +77,8 @@ def _checked(path: str, said: dict[str, Any]) -> Settings:
     settings = Settings(**given)
     if settings.security not in PORTS:
         raise BadSettings(f"{path}: security: {settings.security!r} is none of {', '.join(PORTS)}")
+    if not (0 <= settings.port <= 65535 and settings.tries >= 1 and 0 < settings.timeout_s <= LONGEST_S):
+        raise BadSettings(f"{path}: port is 0 to 65535, tries at least 1, timeout_s above 0 and at most {LONGEST_S:.0f}")
     if any("\n" in text or "\r" in text for text in (settings.sender, *settings.to)):
         raise BadSettings(f"{path}: an address holds a line break")
     if settings.security == NONE and settings.user:

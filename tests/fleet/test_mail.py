@@ -323,6 +323,11 @@ GOOD = "host: mail.example.org\nto: [ops@example.org]\nsender: smoke@example.org
         (GOOD + "security: maybe\n", "none of starttls, tls, none"),
         (GOOD + "security: none\nuser: me\n", "not sent in the clear"),
         ('host: h\nto: [a@b]\nsender: "x\\ny@example.org"\n', "line break"),
+        ("host: h\nto: 3\nsender: s@example.org\n", "to: 3 is neither an address nor a list"),
+        ("host: h\nto: [a@b, 3]\nsender: s@example.org\n", "neither an address nor a list"),
+        (GOOD + "port: 70000\n", "port is 0 to 65535"),
+        (GOOD + "tries: 0\n", "tries at least 1"),
+        (GOOD + "timeout_s: .nan\n", "timeout_s above 0"),
     ],
 )
 def test_settings_that_cannot_work_say_which_field(tmp_path: Path, text: str, said: str) -> None:
