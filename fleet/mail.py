@@ -78,7 +78,7 @@ def _checked(path: str, said: dict[str, Any]) -> Settings:
     if settings.security not in PORTS:
         raise BadSettings(f"{path}: security: {settings.security!r} is none of {', '.join(PORTS)}")
     if not (0 <= settings.port <= 65535 and settings.tries >= 1 and 0 < settings.timeout_s <= LONGEST_S):
-        raise BadSettings(f"{path}: port is 0 to 65535, tries at least 1, timeout_s above 0 and at most {LONGEST_S:.0f}")
+        raise BadSettings(f"{path}: port is 0 to 65535, tries at least 1, timeout_s above 0, at most {LONGEST_S:.0f}")
     if any("\n" in text or "\r" in text for text in (settings.sender, *settings.to)):
         raise BadSettings(f"{path}: an address holds a line break")
     if settings.security == NONE and settings.user:
