@@ -2,6 +2,8 @@
 
 {"@timestamp":"2026-11-18T11:10:44.566Z","level":"WARN","logger_name":"kafka.log.LogManager","message":"Stopping …"}
 {"instant":{"epochSecond":1795000244,"nanoOfSecond":566},"level":"WARN","loggerName":"kafka.log.LogManager","message":"…"}
+{"@timestamp":"2026-11-18T11:10:44.566Z","log":{"level":"WARN","logger":"kafka.log.LogManager"},"message":"Stopping …"}
+{"version":"1.1","timestamp":1795000244.566,"level":4,"_logger":"kafka.log.LogManager","short_message":"Stopping …"}
 {"log":"[2026-11-18 11:10:44,566] WARN Stopping serving logs in dir /kafka/d2\\n","time":"2026-11-18T11:10:44.566Z"}
 """
 
@@ -12,12 +14,15 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from agent.patterns import pattern
 
-# log4j2's JsonLayout and JsonTemplateLayout, logstash, Elastic Common Schema, Docker, and what else is in use
-MESSAGE = ("message", "msg", "log", "@message")
+# log4j2's JsonLayout, JsonTemplateLayout and GelfLayout, logstash, Elastic Common Schema, Docker, and others
+MESSAGE = ("message", "msg", "short_message", "log", "@message")
 LEVEL = ("level", "log.level", "severity", "loglevel")
-LOGGER = ("loggerName", "logger_name", "logger", "log.logger", "class")
-THROWN = ("thrown", "stack_trace", "exception", "throwable", "error.stack_trace", "stackTrace")
+LOGGER = ("loggerName", "logger_name", "logger", "log.logger", "class", "_logger")
+THROWN = ("thrown", "stack_trace", "exception", "throwable", "error.stack_trace", "stackTrace", "error", "full_message")
+# GELF has the severities of syslog
+SEVERITIES = {0: "FATAL", 1: "FATAL", 2: "FATAL", 3: "ERROR", 4: "WARN", 5: "INFO", 6: "INFO", 7: "DEBUG"}
 TIME = ("@timestamp", "timestamp", "time", "ts", "instant", "timeMillis", "asctime")
+CLASS = ("name", "class", "type", "exception_class")
 MOST_BYTES = 1 << 18
 THROWN_LENGTH = 1500
 # 2026-11-18T11:10:44.566Z    2026-11-18 11:10:44,566+0100    2026-11-18T11:10:44.566+01:00
@@ -38,13 +43,23 @@ def plain(row: str) -> Tuple[str, Optional[float]]:
         return row, None
     message = " ".join(message.splitlines())
     level, logger = _first(given, LEVEL), _first(given, LOGGER)
+    if isinstance(level, int):
+        level = SEVERITIES.get(level)
     named = f" ({logger})" if isinstance(logger, str) and logger else ""
     head = f"{level} " if isinstance(level, str) and level else ""
     return f"{head}{message}{named}{_thrown(_first(given, THROWN))}", _time(_first(given, TIME))
 
 
 def _first(given: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((given[name] for name in names if name in given), None)
+    """The value of the first of these names; `log.level` may stand in an object `log`."""
+    for name in names:
+        outer, _, inner = name.partition(".")
+        if name in given:
+            return given[name]
+        within = given.get(outer)
+        if inner and isinstance(within, dict) and inner in within:
+            return within[inner]
+    return None
 
 
 def _thrown(value: Any) -> str:
@@ -59,7 +74,8 @@ def _chain(value: Dict[str, Any]) -> str:
     words: List[str] = []
     at: Any = value
     while isinstance(at, dict) and len(words) < 8:
-        words.append(f"{at.get('name') or at.get('class') or ''}: {at.get('message') or ''}"[:300])
+        of_class, message = _first(at, CLASS), _first(at, ("message", "exception_message"))
+        words.append(f"{of_class or ''}: {message or ''}"[:300])
         at = at.get("cause")
     return " ".join(words)
 

@@ -430,6 +430,11 @@ JSON_FORMS = [
     '{{"instant":{{"epochSecond":1795000332,"nanoOfSecond":566}},"thread":"main","level":"{level}","loggerName":"{logger}","message":"{message}","thrown":{{"name":"java.io.IOException","message":"Input/output error"}}}}',  # noqa: E501
     # logstash's encoder
     '{{"@timestamp":"2026-11-18T12:12:12.215+01:00","level":"{level}","logger_name":"{logger}","message":"{message}","stack_trace":"java.io.IOException: Input/output error\\n\\tat a.b"}}',  # noqa: E501
+    # log4j2's JsonTemplateLayout with LogstashJsonEventLayoutV1.json
+    '{{"@version":1,"@timestamp":"2026-11-18T11:12:12.215Z","level":"{level}","logger_name":"{logger}","message":"{message}","exception":{{"exception_class":"java.io.IOException","exception_message":"Input/output error","stacktrace":"java.io.IOException: Input/output error\\n\\tat a.b"}}}}',  # noqa: E501
+    # Elastic Common Schema, flat and as objects
+    '{{"@timestamp":"2026-11-18T11:12:12.215Z","log.level":"{level}","log.logger":"{logger}","message":"{message}","error.type":"java.io.IOException","error.stack_trace":"java.io.IOException: Input/output error\\n\\tat a.b"}}',  # noqa: E501
+    '{{"@timestamp":"2026-11-18T11:12:12.215Z","log":{{"level":"{level}","logger":"{logger}"}},"message":"{message}","error":{{"type":"java.io.IOException","message":"Input/output error"}}}}',  # noqa: E501
     # Docker's json-file around Kafka's own layout
     '{{"log":"[2026-11-18 11:12:12,215] {level} {message} ({logger}) java.io.IOException: Input/output error\\n","stream":"stdout","time":"2026-11-18T11:12:12.3Z"}}',  # noqa: E501
 ]
@@ -443,6 +448,20 @@ def test_a_failed_log_dir_is_told_from_json_as_from_plain_lines(form: str) -> No
 
     assert (finding.status, finding.facts["about"]) == ("critical", ("/kafka/d2",)), finding.verdict
     assert "failed at 2026-11-18T11:12Z" in finding.verdict.reason and "Input/output error" in finding.verdict.reason
+
+
+def test_a_failed_log_dir_is_told_from_graylogs_format() -> None:
+    # log4j2's GelfLayout
+    row = (
+        '{"version":"1.1","host":"k1","timestamp":1795000332.215,"level":3,"_thread":"main",'
+        '"_logger":"org.apache.kafka.storage.internals.log.LogDirFailureChannel",'
+        '"short_message":"Error while appending records to safe-5 in dir /kafka/d2",'
+        '"full_message":"java.io.IOException: Input/output error\\n\\tat a.b"}'
+    )
+    finding = look_at(after_one_quiet_run(f"{row}\n"))
+
+    assert (finding.status, finding.facts["about"]) == ("critical", ("/kafka/d2",)), finding.verdict
+    assert "Input/output error" in finding.verdict.reason
 
 
 @pytest.mark.parametrize("form", JSON_FORMS)
