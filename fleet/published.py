@@ -102,7 +102,8 @@ def _write(database: Any, files: LocalFiles, table: Table, date: str) -> None:
     kinds = ", ".join(f"{column}: {literal(kind)}" for column, kind in table.columns.items())
     empty = ", ".join(f"NULL::{kind} AS {column}" for column, kind in table.columns.items())
     found = (
-        f"FROM read_json({literal(glob.escape(files.url(rows)))}, format = 'newline_delimited', columns = {{{kinds}}})"
+        f"FROM read_json({literal(glob.escape(files.url(rows)))}, format = 'newline_delimited', columns = {{{kinds}}}, "
+        "hive_partitioning = false)"
     )
     picked = f"SELECT * {found}" if rows else f"SELECT {empty} WHERE FALSE"
     database.sql(picked).write_parquet(aside, compression="zstd")

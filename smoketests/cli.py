@@ -36,7 +36,7 @@ ELSEWHERE = {
     "inventory": "smoketests.inventory_commands:inventory",
     "nightly": "smoketests.nightly_command:nightly",
     "playbook": "playbooks.command:playbook",
-    "report": "smoketests.nightly_command:report_command",
+    "report": "smoketests.report_command:report_command",
 }
 # the playbooks that a check leads to, a line each
 WHAT_TO_DO = "playbooks.show:of_check"

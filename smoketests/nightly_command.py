@@ -1,26 +1,20 @@
-"""smoke nightly, smoke report: arguments, printing, exit codes. Fetches what they need beyond the base."""
+"""smoke nightly: arguments, printing, exit codes."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
-import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from importlib import metadata
 from typing import Any, NoReturn
 
 import click
 
-from smoketests import archive_report
-from smoketests.archive_report import FORMATS
+from smoketests import fleet_extra
+from smoketests.fleet_extra import DONE, fail, say
 
-DONE, UNSENT, CANNOT = 0, 1, 3
-NEEDED = ("pyspark", "matplotlib", "jinja2", "duckdb")
-FETCH_S = 900
+UNSENT = 1
 
 
 @click.command()
@@ -89,61 +83,12 @@ def nightly(
         _address(site_url or ""),
     )
     _told(lambda: job.check(wanted, has_store=not demo))
-    _need_extra()
+    fleet_extra.need()
     with _demo_store(day, quiet) if demo else contextlib.nullcontext(store) as where:
         done = _told(lambda: job.run(wanted._replace(store=where), _silent if quiet else _tell))
         if show or demo:
             click.echo(done.summary)
     _end(done, quiet, demo)
-
-
-@click.command("report")
-@click.argument("what", required=False, default="", metavar="[HOST|CLUSTER]")
-@click.option("--store", "-s", default="results", show_default=True, metavar="DIR")
-@click.option("--days", type=click.IntRange(1, 400), default=30, show_default=True, help="How far back.")
-@click.option("--disk", metavar="SERIAL", help="The history of one disk, from the nightly tables.")
-@click.option("--sql", metavar="SELECT", help="Ask the nightly tables; SHOW TABLES and DESCRIBE work, too.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default=FORMATS[0], help="Of --disk and --sql.")
-def report_command(what: str, store: str, days: int, disk: str | None, sql: str | None, form: str) -> None:
-    """Show the last results and the history that the store holds, of one host, one cluster, or all.
-
-    Exit codes are Nagios': by the worst of the last results; 3 when there are none. Of --disk and --sql: 0 or 3.
-    """
-    from agent.status import EXIT_CODES, worst
-    from smoketests import history
-
-    if sql or disk:
-        if what or (sql and disk):
-            raise click.UsageError("one at a time: HOST or CLUSTER, --disk, or --sql")
-        question = archive_report.of_disk(disk) if disk else archive_report.Question(sql or "")
-        _answer(store, question, form)
-    if form != FORMATS[0]:
-        raise click.UsageError("--format needs --disk or --sql")
-    try:
-        found = history.past(store, what, days)
-    except OSError as error:
-        _fail(f"{store}: {error.strerror}")
-    click.echo(history.text(found, what))
-    standing = [
-        finding["status"] for checks in found.states.values() for items in checks.values() for finding in items.values()
-    ]
-    sys.exit(EXIT_CODES[worst(standing)] if standing else CANNOT)
-
-
-def _answer(store: str, question: archive_report.Question, form: str) -> NoReturn:
-    _need_extra(("duckdb",))
-    out = sys.stdout.buffer
-    if form == "parquet" and out.isatty():
-        raise click.UsageError("Parquet is no text: send it to a file, > answer.parquet")
-    try:
-        for piece in archive_report.answer(store, question, form):
-            out.write(piece)
-        out.flush()
-    except archive_report.Unanswered as error:
-        _fail(str(error))
-    except BrokenPipeError:  # `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(DONE)
 
 
 def _roster(paths: Sequence[str]) -> Any:
@@ -156,7 +101,7 @@ def _roster(paths: Sequence[str]) -> Any:
     try:
         found = loader.load(paths)
     except (problems.InventoryError, OSError) as error:
-        _fail(str(error))
+        fail(str(error))
     return tuple(nightly.Member(host.cluster, host.name, host.maintenance) for host in found.hosts)
 
 
@@ -169,12 +114,12 @@ def _mail_failure(config: str | None, unit: str) -> NoReturn:
     try:
         refused = failed.send(mail.read_settings(config), unit)
     except mail.BadSettings as error:
-        _fail(str(error))
+        fail(str(error))
     except delivery.NotSent as error:
-        _say(f"the mail could not be sent: {error}")
+        say(f"the mail could not be sent: {error}")
         sys.exit(UNSENT)
     if refused:
-        _say(f"the server did not take the mail for {', '.join(refused)}")
+        say(f"the server did not take the mail for {', '.join(refused)}")
     sys.exit(DONE)
 
 
@@ -188,7 +133,7 @@ def _told(work: Callable[[], Any]) -> Any:
     try:
         return work()
     except (*expected, OSError) as error:
-        _fail(str(error))
+        fail(str(error))
 
 
 def _silent(_words: str) -> None:
@@ -198,25 +143,21 @@ def _silent(_words: str) -> None:
 def _tell(words: str) -> None:
     """The steps, but not each of 30 days."""
     if not words.startswith("manifest "):
-        _say(words)
-
-
-def _say(words: str) -> None:
-    click.echo(f"smoke: {words}", err=True)
+        say(words)
 
 
 def _end(done: Any, quiet: bool, demo: bool) -> None:
     """Say what became of it, and end with its exit code."""
     kept = "" if demo else f"; the summary is in {done.kept}"
     if done.no_pages:
-        _say(f"the pages could not be written, those of before are still there: {done.no_pages}")
+        say(f"the pages could not be written, those of before are still there: {done.no_pages}")
     if done.unsent:
-        _say(f"the mail could not be sent: {done.unsent}{kept}")
+        say(f"the mail could not be sent: {done.unsent}{kept}")
     if done.unsent or done.no_pages:
         sys.exit(UNSENT)
     if not quiet:
         before = f"; its mail was sent before, at {done.sent_before}" if done.sent_before else ""
-        _say(f"{done.subject}{before}{kept}")
+        say(f"{done.subject}{before}{kept}")
     sys.exit(DONE)
 
 
@@ -227,7 +168,7 @@ def _demo_store(date: str, quiet: bool) -> Iterator[str]:
 
     with tempfile.TemporaryDirectory(prefix="smoke-demo-") as folder:
         if not quiet:
-            _say(f"making up {demo.HOSTS} hosts and {demo.DAYS} days up to {date}")
+            say(f"making up {demo.HOSTS} hosts and {demo.DAYS} days up to {date}")
         demo.write(folder, date)
         yield folder
 
@@ -248,41 +189,3 @@ def _address(url: str) -> str:
             f"{url!r} is no address such as https://ops.example.org/smoke", param_hint="--site-url"
         )
     return url
-
-
-def _missing(needed: Sequence[str]) -> list[str]:
-    return [name for name in needed if importlib.util.find_spec(name) is None]
-
-
-def _need_extra(needed: Sequence[str] = NEEDED) -> None:
-    """Fetch what is needed of the `fleet` extra into this environment when it is not there yet."""
-    if not _missing(needed):
-        return
-    wanted = [name for name in extra_requirements() if name.startswith(tuple(needed))]
-    _say(f"fetching {', '.join(wanted)} (once{', some 500 MB' if 'pyspark' in needed else ''})")
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
-    try:
-        code = subprocess.run(command, timeout=FETCH_S, stdin=subprocess.DEVNULL, check=False).returncode
-    except subprocess.TimeoutExpired:
-        code = -1
-    importlib.invalidate_caches()
-    if code or _missing(needed):
-        by_hand = " ".join([os.path.join(os.path.dirname(sys.executable), "pip"), "install", *map(repr, wanted)])
-        _fail(
-            f"{', '.join(_missing(needed))} could not be fetched; is a package index within reach? By hand: {by_hand}"
-        )
-
-
-def extra_requirements() -> list[str]:
-    """What the `fleet` extra of this distribution names."""
-    try:
-        named = metadata.requires("fleet-smoke") or []
-    except metadata.PackageNotFoundError:
-        named = []
-    split = (name.partition(";") for name in named)
-    return [what.strip() for what, _sign, when in split if "extra" in when and "fleet" in when] or list(NEEDED)
-
-
-def _fail(words: str) -> NoReturn:
-    _say(words)
-    sys.exit(CANNOT)

@@ -35,7 +35,7 @@ PACKAGES = {
     "fleet": {"fleet"},
 }
 # smoketests hands over to Spark when asked to, inside a function
-FLEET_FROM = {"smoketests/nightly_command.py", "smoketests/archive_report.py"}
+FLEET_FROM = {"smoketests/nightly_command.py", "smoketests/archive_report.py", "smoketests/report_command.py"}
 
 AGENT_MAY_USE = {"psutil", "pyudev", "pySMART"}
 HEAVY = {"asyncio", "dataclasses", "concurrent.futures", "urllib.request", "importlib.metadata", "email", "logging",

@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fleet import nightly, retention, session
-from smoketests import nightly_command
-from smoketests.nightly_command import report_command
+from smoketests import fleet_extra, nightly_command
+from smoketests.report_command import report_command
 from tests.fleet.conftest import need_spark, quick_settings
 from tests.fleet.history import NIGHT, header, host, line, write_run
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_shown(tmp_path: Path) -> N
 
 def test_report_needs_no_spark(tmp_path: Path) -> None:
     script = (
-        "import sys\nfrom smoketests.nightly_command import report_command\n"
+        "import sys\nfrom smoketests.report_command import report_command\n"
         "try: report_command(sys.argv[1:])\n"
         "finally: print('heavy:', sorted(set(sys.modules) & {'pyspark', 'matplotlib', 'numpy', 'fleet'}))"
     )
@@ -183,7 +183,7 @@ def test_wrong_arguments_are_told_before_anything_is_fetched(
     def fetched() -> None:
         raise AssertionError("the extra was asked for")
 
-    monkeypatch.setattr(nightly_command, "_need_extra", fetched)
+    monkeypatch.setattr(fleet_extra, "need", fetched)
     store = ["--store", str(fill(tmp_path))] if "--store" not in arguments else []
 
     done = smoke(nightly_command.nightly, "--date", NIGHT, *store, *arguments)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
+import pty
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,8 @@ from click.testing import CliRunner, Result
 from bench import fleet_store
 from fleet import columns, flat, manifests, nightly, nights, published, query, reports, retention, tables, views
 from fleet.files import LocalFiles
-from smoketests.nightly_command import report_command
+from smoketests import archive_report
+from smoketests.report_command import report_command
 from tests.fleet import peer
 from tests.fleet.history import NIGHT
 
@@ -232,7 +236,16 @@ def test_a_disk_that_nobody_knows_is_said_also_when_its_name_is_sql(store: str) 
     assert "no disk x' OR 1=1 -- in the tables" in done.output
 
 
-@pytest.mark.parametrize("words", [["a01", "--disk", "x"], ["--disk", "x", "--sql", "SELECT 1"], ["--format", "csv"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["a01", "--disk", "x"],
+        ["--disk", "x", "--sql", "SELECT 1"],
+        ["--format", "csv"],
+        ["disks", "--disk", "x"],
+        ["--disk", "x", "--days", "3"],
+    ],
+)
 def test_two_questions_at_once_are_wrong_usage(words: list[str]) -> None:
     assert smoke(*words).exit_code == 2
 
@@ -243,6 +256,85 @@ def test_control_characters_of_a_host_reach_neither_terminal_nor_csv(store: str)
 
         assert "\x1b" not in done.output
         assert len(done.output.splitlines()) == (1 if form == "json" else 2 + (form == "table"))
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json", "parquet"])
+def test_a_table_is_shown_by_its_name(store: str, form: str, tmp_path: Path) -> None:
+    """The last day of it; more with --days."""
+    done = smoke("-s", store, "host_days", "--format", form)
+    two = smoke("-s", store, "host_days", "--days", "2", "--format", "json")
+
+    assert (done.exit_code, two.exit_code) == (0, 0), done.output
+    assert {json.loads(line)["date"] for line in two.output.splitlines()} == {NIGHT, "2026-11-18"}
+    last = duckdb.sql(f"FROM '{store}/tables/host_days/date={NIGHT}/*.parquet'").fetchall()
+    if form == "parquet":
+        (tmp_path / "answer.parquet").write_bytes(done.stdout_bytes)
+        assert len(duckdb.sql(f"FROM '{tmp_path}/answer.parquet'").fetchall()) == len(last)
+    elif form == "table":
+        assert done.output.splitlines()[-1] == f"({len(last)} rows)"
+    else:
+        assert len(done.output.splitlines()) == len(last) + (form == "csv")
+
+
+def test_every_documented_table_can_be_shown_by_its_name(store: str) -> None:
+    for table in columns.every():
+        done = smoke("-s", store, table.name, "--format", "csv")
+        assert done.exit_code == 0, (table.name, done.output)
+        assert set(done.output.splitlines()[0].split(",")) == {"date", *table.columns}
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("=HYPERLINK(1)", "'=HYPERLINK(1)"),
+        ("+1+cmd", "'+1+cmd"),
+        ("-1+cmd|' /C calc'!A0", "'-1+cmd|' /C calc'!A0"),
+        ("@SUM(1)", "'@SUM(1)"),
+        ("\t=1+1", "' =1+1"),
+        ("\r\n=1+1", "'  =1+1"),
+        ("\uff1d1+1", "'\uff1d1+1"),
+        ("-", "-"),
+        ("-12.5", "-12.5"),
+        ("kafka-a01", "kafka-a01"),
+    ],
+)
+def test_a_cell_of_a_csv_file_is_no_formula(store: str, text: str, cell: str) -> None:
+    escaped = "||".join(f"chr({ord(letter)})" for letter in text)
+    done = smoke("-s", store, "--format", "csv", "--sql", f"SELECT {escaped} AS words, -3 AS number")
+
+    assert list(csv.reader(done.output.splitlines()))[1] == [cell, "-3"]
+
+
+def test_columns_of_one_name_are_told_apart_in_json(store: str) -> None:
+    done = smoke("-s", store, "--format", "json", "--sql", "SELECT 1 AS a, 2 AS b, 3 AS a")
+
+    assert json.loads(done.output) == {"a": 1, "b": 2, "a_1": 3}
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_an_answer_of_millions_of_rows_streams(store: str, form: str) -> None:
+    """The first rows are there before the last are computed, and are not all held."""
+    sql = "SELECT range AS n FROM range(100_000_000)"
+    answer = archive_report.answer(store, archive_report.Question(sql), form)
+    before = time.monotonic()
+    first = [next(answer) for _ in range(5000)]
+    answer.close()  # type: ignore[attr-defined]
+
+    assert len(first) == 5000
+    assert time.monotonic() - before < 5
+
+
+def test_parquet_is_not_written_to_a_terminal(store: str) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "smoketests.cli", "report", "-s", store, "disks", "--format", "parquet"]
+    done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
+    os.close(theirs)
+    with contextlib.suppress(OSError):  # Linux: EIO where nothing was written
+        assert os.read(ours, 100) == b""
+    os.close(ours)
+
+    assert done.returncode == 2
+    assert done.stderr == "smoke: Parquet is binary: redirect it to a file, for example > answer.parquet\n"
 
 
 def test_the_nights_of_a_store_are_those_with_a_table_folder(store: str) -> None:
