@@ -12,6 +12,8 @@ FLEET = "index.html"
 CLUSTERS = "clusters/index.html"
 DISKS = "disks/index.html"
 MODELS = "models/index.html"
+FINDINGS = "findings/index.html"
+SILENT = "findings/silent.html"
 
 
 def cluster_page(cluster: str) -> str:
@@ -24,6 +26,11 @@ def host_page(cluster: str, host: str) -> str:
 
 def model_page(model: str) -> str:
     return f"models/{_slug(model)}.html"
+
+
+def cause_page(*cause: str) -> str:
+    """Of findings that say the same of several hosts."""
+    return f"findings/{_slug(*cause)}.html"
 
 
 def further(page: str, number: int) -> str:

@@ -173,7 +173,7 @@ FAULTS = (
             "smart",
             serial(host, disk),
             "critical",
-            f"sd{'abcdefgh'[disk]}: says of itself that it is failing",
+            f"sd{'abcdefgh'[disk]}: SMART overall health: failing",
             "replace-jbod-disk",
             begins,
         )
@@ -189,7 +189,7 @@ FAULTS = (
     ),
     Fault(MENDED, "nic_link", "eth1", "critical", "eth1 has no carrier", "nic-resets", 6, 0),
     Fault(WORSE, "cooling", "Fan3", "warning", "Fan3 turns at 1200 of 4000 rpm", "overheating", 3, 0),
-    Fault(WORSE, "cooling", "Fan3", "critical", "Fan3 stands still", "overheating", 0),
+    Fault(WORSE, "cooling", "Fan3", "critical", "Fan3 stopped (0 RPM)", "overheating", 0),
     # of a cluster as a whole: host ''
     Fault("prod-a/", "partitions", "offline", "critical", "3 partitions have no leader", "broker-down"),
     Fault("prod-b/", "partitions", "offline", "critical", "17 partitions have no leader", "broker-down", 2),

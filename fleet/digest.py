@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from fleet import consequences, table_lines
+from fleet import addresses, consequences, table_lines
 from fleet.night import Night, Rows
 from fleet.table_lines import PLACE_TEXT, Line, Row, bounded
 
@@ -18,6 +18,8 @@ HEALTHS = ("critical", "unknown", "warning", "silent")
 # Forecasts that cannot wait until tomorrow.
 TODAY_DAYS = 3
 FIRST_SECTIONS = ("today", "new", "worse")
+OF_CHANGES = ("today", "new", "worse", "ongoing", "resolved", "unseen", "settings")
+OF_NO_TABLE = ("aside", "undelivered")
 
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -32,6 +34,11 @@ class Section(NamedTuple):
     title: str
     lines: list[Line]
     more: int = 0
+
+    @property
+    def whole(self) -> str:
+        """Which table has all of it; empty where none has."""
+        return "" if self.name in OF_NO_TABLE else "changes" if self.name in OF_CHANGES else self.name
 
 
 class Digest(NamedTuple):
@@ -82,6 +89,22 @@ def _both(night: Night) -> Rows:
     return [*night.tables["changes"], *({"host": "", **row} for row in night.tables["cluster_changes"])]
 
 
+def causes(night: Night, *changes: str) -> list[Rows]:
+    """All findings of these kinds of change, by cause, the most urgent first."""
+    return _causes([row for row in _both(night) if row["change"] in changes])
+
+
+def page_of(rows: Rows) -> str:
+    """The page of a cause that several hosts share."""
+    kind = "standing" if rows[0]["change"] in STANDING else rows[0]["change"]
+    return addresses.cause_page(kind, *map(str, _cause(rows[0])))
+
+
+def _cause(row: Row) -> tuple[Any, ...]:
+    whole = "" if row["host"] else f"{row['cluster']} {row['item']}"
+    return row["check_name"], row["status"], row["playbook"], NUMBER.sub("#", row["reason"] or ""), whole
+
+
 def _causes(rows: Rows) -> list[Rows]:
     """Findings that say the same but for numbers, of one host or many, together; the most urgent first.
 
@@ -89,9 +112,7 @@ def _causes(rows: Rows) -> list[Rows]:
     """
     alike: dict[tuple[Any, ...], Rows] = {}
     for row in rows:
-        shape = NUMBER.sub("#", row["reason"] or "")
-        whole = "" if row["host"] else f"{row['cluster']} {row['item']}"
-        alike.setdefault((row["check_name"], row["status"], row["playbook"], shape, whole), []).append(row)
+        alike.setdefault(_cause(row), []).append(row)
     return sorted(alike.values(), key=lambda rows: (min(map(consequences.urgency, rows)), -len(rows), _place(rows[0])))
 
 
@@ -170,10 +191,10 @@ def _headline(night: Night, today: list[Rows], totals: Row) -> str:
         named = [_plain(f"{table_lines.places(rows)} ({_what(rows)})", PLACE_TEXT) for rows in at_risk]
         parts.append(f"Data at risk: {'; '.join(named[:3])}{f' and {len(named) - 3} more' if len(named) > 3 else ''}.")
     elif today:
-        parts.append(f"Nothing is losing data. {len(today)} to act on today.")
+        parts.append(f"No data at risk. {len(today)} to act on today.")
     else:
         parts.append("Nothing to do today.")
-    return " ".join([*parts, f"{new} new or worse since the report before, {resolved} resolved."])
+    return " ".join([*parts, f"{new} new or worse since the previous report, {resolved} resolved."])
 
 
 def _shortened(section: Section) -> Section:
@@ -187,23 +208,23 @@ def _sections(night: Night, causes: list[Rows], today: list[Rows], undelivered: 
     other = [rows for rows in causes if not _is_urgent(rows) and _consequence(rows) != consequences.SETTING]
     return [
         Section("today", "Do today", [*map(_line, today), *_soon(tables)]),
-        Section("new", "New since the report before", _of_change(other, "new")),
-        Section("worse", "Worse than in the report before", _of_change(other, "worse")),
-        Section("shared_fate", "One cause behind several", list(map(table_lines.shared, tables["shared_fate"]))),
+        Section("new", "New since the previous report", _of_change(other, "new")),
+        Section("worse", "Worse than in the previous report", _of_change(other, "worse")),
+        Section("shared_fate", "Shared causes", list(map(table_lines.shared, tables["shared_fate"]))),
         Section("silent_hosts", "Hosts without a report", table_lines.silent(tables["silent_hosts"])),
-        Section("ongoing", "Still there", _of_change(other, "ongoing")),
+        Section("ongoing", "Ongoing", _of_change(other, "ongoing")),
         Section("disk_trends", "Disks most likely to fail", list(map(table_lines.trend, tables["disk_trends"]))),
         Section("failure_rates", "Disk models that fail too often", table_lines.suspects(tables["failure_rates"])),
         Section("slow_disks", "Disks slower than their peers", table_lines.slow(tables["slow_disks"])),
-        Section("dimm_trends", "DIMMs that correct more and more", list(map(table_lines.dimm, tables["dimm_trends"]))),
-        Section("usage_forecast", "Filling up", list(map(table_lines.filling, tables["usage_forecast"]))),
-        Section("usage_balance", "Unevenly filled", table_lines.uneven(tables["usage_balance"])),
-        Section("flapping", "Comes and goes", list(map(table_lines.flapping, tables["flapping"]))),
-        Section("clocks", "Clocks that disagree", list(map(table_lines.clock, tables["clocks"]))),
+        Section("dimm_trends", "DIMMs with more corrected errors", list(map(table_lines.dimm, tables["dimm_trends"]))),
+        Section("usage_forecast", "Mounts filling up", list(map(table_lines.filling, tables["usage_forecast"]))),
+        Section("usage_balance", "Uneven disk usage", table_lines.uneven(tables["usage_balance"])),
+        Section("flapping", "Flapping", list(map(table_lines.flapping, tables["flapping"]))),
+        Section("clocks", "Clocks off", list(map(table_lines.clock, tables["clocks"]))),
         Section("resolved", "Resolved", _gone(night, "resolved")),
-        Section("unseen", "Not known today", _gone(night, "unseen")),
+        Section("unseen", "No result today", _gone(night, "unseen")),
         Section("settings", "Settings", [_line(rows) for rows in settings]),
-        Section("failing_checks", "Checks that fail most", table_lines.failing(tables["failing_checks"])),
+        Section("failing_checks", "Checks with most findings", table_lines.failing(tables["failing_checks"])),
         Section("aside", "Reports that could not be read", table_lines.aside(night)),
         Section("undelivered", "Mails not delivered", [Line("warning", "mail", "", said) for said in undelivered]),
     ]
@@ -250,12 +271,17 @@ def _line(rows: Rows) -> Line:
     text = _reason(rows) + (f" ({', '.join(counted)})" if counted else "")
     days = max(row["age_days"] for row in rows)
     age = f"{days:.0f} d" if days >= 1 else "new" if first["change"] in ("new", "worse") else ""
-    whose = dict(zip(("cluster", "host"), places[0], strict=True)) if len(places) == 1 else {}
+    whose = dict(zip(("cluster", "host"), places[0], strict=True)) if len(places) == 1 else {"page": page_of(rows)}
     if first["change"] in ("resolved", "unseen"):
         return Line("", table_lines.places(rows), _what(rows), f"was {first['status']}: {text}", "", age, **whose)
     title = consequences.TITLES[_consequence(rows)] if _is_urgent(rows) else ""
     todo = first["playbook"] or ""
     return Line(first["status"], table_lines.places(rows), _what(rows), text, todo, age, title, **whose)
+
+
+def line(rows: Rows) -> Line:
+    """One line for a cause, for a page of its own."""
+    return _cleaned(_line(rows))
 
 
 def lines(rows: Rows) -> list[Line]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
-from fleet import reports
+from fleet import columns, reports
 from fleet.files import Files
 from fleet.manifests import HOME
+from fleet.night import Rows
 
 NIGHTS = f"{HOME}/night"
 
@@ -29,3 +30,13 @@ def path(files: Files, date: str, table: str) -> str:
     """The JSON lines of one table, relative to the store; empty where that night's version did not know the table."""
     names = {entry.name for entry in files.list(folder(files, date))} if folder(files, date) else set()
     return f"{folder(files, date)}/{table}.jsonl" if f"{table}.jsonl" in names else ""
+
+
+def tables(files: Files, date: str) -> dict[str, Rows]:
+    """All tables of a night; one that its version did not know is empty."""
+    return {name: rows(files, date, name) for name in columns.NIGHTLY}
+
+
+def rows(files: Files, date: str, table: str) -> Rows:
+    found = path(files, date, table)
+    return [json.loads(line) for line in files.read(found).splitlines()] if found else []

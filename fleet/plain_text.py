@@ -50,5 +50,6 @@ def _section(section: Section) -> str:
         wrapped = _wrap(todo, initial_indent=" " * 10, subsequent_indent=" " * 10)
         lines += [part.replace(JOINED, " ") for part in wrapped]
     if section.more:
-        lines.append(f"          and {section.more} more in the tables")
+        whole = f": smoke report {section.whole}" if section.whole else ""
+        lines.append(f"          and {section.more} more{whole}")
     return "\n".join(lines)

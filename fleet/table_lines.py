@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from fleet import reports
+from fleet import addresses, reports
 from fleet.night import Night, Rows
 
 # A mail is cut at some 100 kB, and nobody reads a list of 3,000 hosts.
@@ -17,8 +17,8 @@ Row = dict[str, Any]
 class Line(NamedTuple):
     """One thing to know. where: cluster and host or hosts. what: check and item. todo: a playbook.
 
-    cluster, host: whose page tells more; both empty when it is about several. consequence: a title of
-    `consequences.TITLES`, or empty.
+    cluster, host: whose page tells more; both empty when it is about several. page: the page that names them all, or
+    empty. consequence: a title of `consequences.TITLES`, or empty.
     """
 
     level: str
@@ -30,6 +30,7 @@ class Line(NamedTuple):
     consequence: str = ""
     cluster: str = ""
     host: str = ""
+    page: str = ""
 
 
 def bounded(text: str, length: int) -> str:
@@ -37,13 +38,18 @@ def bounded(text: str, length: int) -> str:
 
 
 def places(rows: Rows) -> str:
-    """`prod-a kafka-a[01-03]; prod-b kafka-b07`; a cluster as a whole by its name alone. Bounded."""
+    """`prod-a kafka-a[01-03]; prod-b kafka-b07`; a cluster as a whole by its name alone. Bounded; of what is
+    cut, the number of hosts comes first."""
     by_cluster: dict[str, set[str]] = {}
     for row in rows:
         by_cluster.setdefault(row["cluster"] or "-", set()).add(row["host"])
     if not rows[0]["host"]:
         return bounded("cluster " + ", ".join(sorted(by_cluster)), PLACE_TEXT)
-    return bounded("; ".join(f"{name} {fold(hosts)}" for name, hosts in sorted(by_cluster.items())), PLACE_TEXT)
+    text = "; ".join(f"{name} {fold(hosts)}" for name, hosts in sorted(by_cluster.items()))
+    if len(text) > PLACE_TEXT:
+        count = f"{sum(map(len, by_cluster.values()))} hosts"
+        text = f"{count} in {len(by_cluster)} clusters: {text}" if len(by_cluster) > 1 else f"{count}: {text}"
+    return bounded(text, PLACE_TEXT)
 
 
 def place(row: Row) -> dict[str, str]:
@@ -54,8 +60,7 @@ def place(row: Row) -> dict[str, str]:
 
 def shared(row: Row) -> Line:
     units = "disks" if row["kind"] == "batch" else "hosts"
-    elsewhere = f"elsewhere on {100 * (row['share_outside'] or 0):.1f} %"
-    text = f"{row['check_name']} on {row['faults']} of {row['units']} {units}, {elsewhere}"
+    text = f"{row['faults']} of {row['units']} {units}, elsewhere {100 * (row['share_outside'] or 0):.1f} %"
     return Line("critical", f"{row['kind']} {row['name']}", row["check_name"], text)
 
 
@@ -71,7 +76,7 @@ def silent(rows: Rows) -> list[Line]:
 def _silent(last: str, rows: Rows) -> Line:
     reason = f"; {rows[0]['reason']}" if rows[0]["reason"] else ""
     count = f" ({len(rows)} hosts)" if len(rows) > 1 else ""
-    whose = place(rows[0]) if len(rows) == 1 else {"where": places(rows)}
+    whose = place(rows[0]) if len(rows) == 1 else {"where": places(rows), "page": addresses.SILENT}
     return Line("critical", what="silent", text=f"last report {last}{reason}{count}", todo="broker-down", **whose)
 
 

@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 
 CURRENT = "current"
-NAMES = ("index.html", "style.css", "clusters", "disks", "hosts", "models", "pictures")
+NAMES = ("index.html", "style.css", "clusters", "disks", "findings", "hosts", "models", "pictures")
 PAGES = re.compile(r"pages-[0-9a-f]{32}")
 LOCK = ".lock"
 # Made by fleet/addresses.py: nothing that a host says gets this far.

@@ -10,6 +10,7 @@ from fleet import addresses, digest, page, reports, table_lines
 from fleet.charts import Chart
 from fleet.digest import Digest, Section
 from fleet.night import Night, Rows
+from fleet.site import findings
 from fleet.site.history import DAYS, Count, Disk, History, Past
 from fleet.table_lines import Line, Row, bounded
 
@@ -57,6 +58,7 @@ def pages(night: Night, said: Digest, charts: Sequence[Chart], history: History)
     made = _Pages(night, said, history)
     yield from made.fleet(charts)
     yield from made.clusters()
+    yield from made.findings()
     yield from made.disks()
     yield from made.models()
     yield from made.hosts()
@@ -109,6 +111,12 @@ class _Pages:
                                   totals=row)  # fmt: skip
 
             yield _fitting(draw)
+
+    def findings(self) -> Iterator[tuple[str, bytes]]:
+        for found in findings.lists(self._night, short):
+            for part in _listed(found.rows, found.first):
+                title = _title(short(found.title), part)
+                yield self._html(found.template, part.address(part.number), title, list=part, total=len(found.rows))
 
     def disks(self) -> Iterator[tuple[str, bytes]]:
         for part in _listed(self._at_risk, addresses.DISKS):
@@ -211,7 +219,7 @@ def _sections(found: list[Section], most: int) -> list[Section]:
 
 
 def _of_changes(rows: Rows) -> list[Section]:
-    kinds = [(digest.STANDING, "Findings"), (("resolved",), "Resolved"), (("unseen",), "Not known today")]
+    kinds = [(digest.STANDING, "Findings"), (("resolved",), "Resolved"), (("unseen",), "No result today")]
     parts = (([row for row in rows if row["change"] in changes], title) for changes, title in kinds)
     return [Section(title, title, _alone(digest.lines(part))) for part, title in parts if part]
 
@@ -221,10 +229,10 @@ def _of_host(rows: dict[str, Rows]) -> list[Section]:
         Section("disk_trends", "Disks that wear out", [table_lines.trend(row) for row in rows.get("disk_trends", [])]),
         Section("slow_disks", "Disks slower than their peers", table_lines.slow(rows.get("slow_disks", []))),
         Section(
-            "dimm_trends", "DIMMs that correct more and more", list(map(table_lines.dimm, rows.get("dimm_trends", [])))
+            "dimm_trends", "DIMMs with more corrected errors", list(map(table_lines.dimm, rows.get("dimm_trends", [])))
         ),
-        Section("usage_forecast", "Filling up", list(map(table_lines.filling, rows.get("usage_forecast", [])))),
-        Section("flapping", "Comes and goes", list(map(table_lines.flapping, rows.get("flapping", [])))),
+        Section("usage_forecast", "Mounts filling up", list(map(table_lines.filling, rows.get("usage_forecast", [])))),
+        Section("flapping", "Flapping", list(map(table_lines.flapping, rows.get("flapping", [])))),
         Section("clocks", "Clock", list(map(table_lines.clock, rows.get("clocks", [])))),
     ]
     told = [section._replace(lines=_alone(section.lines)) for section in more if section.lines]

@@ -147,12 +147,21 @@ def test_hosts_are_folded_into_ranges(hosts: list[str], folded: str) -> None:
     assert table_lines.fold(hosts) == folded
 
 
+def test_a_list_of_hosts_that_is_cut_begins_with_their_number() -> None:
+    rows = [{"cluster": f"prod-{n % 3}", "host": f"kafka-{n * 2:05d}"} for n in range(300)]
+
+    assert table_lines.places(rows).startswith("300 hosts in 3 clusters: prod-0 kafka-[00000,00006,")
+    assert table_lines.places(rows[::3]).startswith("100 hosts: prod-0 kafka-[")
+    assert len(table_lines.places(rows)) == 120
+    assert table_lines.places(rows[:2]) == "prod-0 kafka-00000; prod-1 kafka-00002"
+
+
 def test_long_lists_say_how_many_were_left_out() -> None:
     said = digest.digest(crowded())
     (today,) = said.first
 
     assert (len(today.lines), today.more) == (digest.LINES_OF_SECTION, 42 - digest.LINES_OF_SECTION)
-    assert "and 32 more in the tables" in plain_text.text(said)
+    assert "and 32 more: smoke report changes" in plain_text.text(said)
 
 
 def of(judged: Night, *changes: dict[str, Any]) -> Night:

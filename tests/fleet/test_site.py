@@ -92,7 +92,26 @@ def test_there_is_a_page_for_the_fleet_each_cluster_host_and_model(made: Made) -
     wanted |= {addresses.host_page(row["cluster"], row["host"]) for row in tables["host_health"]}
     wanted |= {addresses.model_page(row["model"]) for row in tables["failure_rates"]}
 
-    assert set(made.site) == wanted
+    wanted |= {addresses.FINDINGS, addresses.SILENT}
+
+    assert {path for path in made.site if not re.match(r"findings/(?!index|silent)", path)} == wanted
+
+
+def test_a_finding_of_several_hosts_has_a_page_with_every_one_of_them(made: Made) -> None:
+    shared = [rows for rows in digest.causes(made.night, *digest.STANDING) if len({row["host"] for row in rows}) > 1]
+
+    assert shared
+    for rows in shared:
+        assert all(f">{row['host']}</a>" in made.site[digest.page_of(rows)] for row in rows)
+    silent = re.findall(r">(kafka-\d+)</a>", made.site[addresses.SILENT])
+    assert set(silent) == {row["host"] for row in made.night.tables["silent_hosts"]}
+
+
+def test_the_list_of_findings_names_every_cause(made: Made) -> None:
+    whole = [digest.line(rows) for rows in digest.causes(made.night, *digest.STANDING)]
+
+    assert len(whole) > 10
+    assert all(html.escape(line.what) in made.site[addresses.FINDINGS] for line in whole)
 
 
 def test_every_link_leads_to_a_page(made: Made) -> None:
@@ -357,7 +376,14 @@ def test_every_kind_of_page_can_be_read_at_phone_and_desk_width(
     cluster = made.night.tables["cluster_health"][0]["cluster"]
     model = made.night.tables["failure_rates"][0]["model"]
     of_host = addresses.host_page(*host_of(made, "disk_trends"))
-    lists = [addresses.FLEET, addresses.CLUSTERS, addresses.DISKS, addresses.MODELS]
+    lists = [
+        addresses.FLEET,
+        addresses.CLUSTERS,
+        addresses.FINDINGS,
+        addresses.SILENT,
+        addresses.DISKS,
+        addresses.MODELS,
+    ]
     shown = [
         made.site[path] for path in [*lists, of_host, addresses.cluster_page(cluster), addresses.model_page(model)]
     ]
