@@ -10,7 +10,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agent.report import FIELDS, SCHEMA, Report
@@ -75,7 +75,7 @@ class Believed(NamedTuple):
     strangers: bool
 
 
-def believed(host: Host, lines: Sequence[str], run_id: str, now: str) -> Believed:
+def believed(host: Host, lines: Iterable[str], run_id: str, now: str) -> Believed:
     """The host's records, about itself and nobody else. now: the time where it gives none.
 
     This is most of the work on a healthy host's report, hence the care for speed.

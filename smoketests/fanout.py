@@ -17,6 +17,7 @@ from typing import Any
 from inventory.model import Host
 from smoketests.bundle import Bundle
 from smoketests.hearing import Heard, Hearing, Options, by_sudo, far_command
+from smoketests.large_reports import LargeReports
 from smoketests.outcome import Finished, HostReport, Outcome
 from smoketests.ssh import Access
 from smoketests.unreachable import AccessError, Unreachable
@@ -34,6 +35,8 @@ PATIENCE_S = 0.4
 TALK_S = 2.0
 # beside each of the jobs, so many that keep us waiting
 WAITING_PER_JOB = 4
+# An agent is done after some seconds; who takes longer is not waited for when large reports are read.
+AT_WORK_S = 10.0
 # descriptors that are not ours to use up: clusters' clients, files, Python itself
 OTHER_DESCRIPTORS = 200
 
@@ -71,6 +74,7 @@ class _Asked:
     limit: float
     started: float = field(default_factory=time.monotonic)
     counts_until: float = 0.0
+    large: bool = False
     connection: Any = None
 
     def seconds(self) -> float:
@@ -79,6 +83,10 @@ class _Asked:
     def speaks(self) -> None:
         """Its first word came."""
         self.counts_until = time.monotonic() + TALK_S
+
+    def exceeds(self) -> None:
+        """It sent more than a report usually has."""
+        self.large, self.counts_until = True, 0.0
 
     def heard(self, heard: Heard) -> Outcome:
         return Outcome(self.host, self.seconds(), heard)
@@ -105,6 +113,7 @@ class _Asking:
         self._most = _most_connections(self._jobs)
         self._busy: set[_Asked] = set()
         self._done = Finished()
+        self._large = LargeReports(others_at_work=self._others_at_work)
         self._over = threading.Event()
         self._lock = threading.RLock()
 
@@ -175,6 +184,12 @@ class _Asking:
                 self._done.put(finished)
                 asked = self._take()
 
+    def _others_at_work(self) -> bool:
+        """Whether hosts are being asked whose usual reports floods would delay."""
+        since = time.monotonic() - AT_WORK_S
+        with self._lock:
+            return any(not asked.large and asked.started > since for asked in self._busy)
+
     def _supervise(self) -> None:
         """End what is overdue, report what even that does not free, and ask others in place of those that hang."""
         while not self._over.wait(SUPERVISE_EVERY_S):
@@ -213,7 +228,7 @@ class _Asking:
             options = self._options
             if not by_sudo(asked.host, str(connection.user)):
                 options = replace(options, sudo_password="")
-            hearing = Hearing(channel, options, self._bundle, asked.host, asked.speaks)
+            hearing = Hearing(channel, options, self._bundle, asked.host, asked, self._large)
             return hearing.to_the_end(asked.limit - SUPERVISE_EVERY_S)
         finally:
             connection.close()

@@ -11,13 +11,14 @@ import json
 import pathlib
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from inventory.model import Host
 from inventory.secrets import SecretError, bmc_password
 from smoketests.bundle import Bundle
+from smoketests.large_reports import USUAL_BYTES, LargeReports, Lines
 from smoketests.unreachable import Unreachable
 
 MARK = "SMOKE-BOOT "
@@ -65,13 +66,15 @@ class Heard(NamedTuple):
     """What came back: lines that may be records, other words, the exit code (None if none came), and what was cut.
 
     window: the two moments of our clock (seconds since the epoch) between which the first line was written.
+    size: bytes that came.
     """
 
-    lines: list[str]
+    lines: Collection[str]
     words: list[str]
     exit_code: int | None = None
     cut: str = ""
     window: tuple[float, float] | None = None
+    size: int = 0
 
 
 def far_command(host: Host, user: str, options: Options, bundle: Bundle, run_id: str) -> str:
@@ -120,20 +123,29 @@ def _request(host: Host, options: Options) -> bytes:
     return json.dumps(told, separators=(",", ":")).encode() + b"\n"
 
 
+class Listener(Protocol):
+    """Who is called with a host's first word, and when it has sent more than a report usually has."""
+
+    def speaks(self) -> None: ...
+    def exceeds(self) -> None: ...
+
+
 class Hearing:
     """Reads one channel to its end: answers sudo and the boot program, and keeps the agent's lines."""
 
     def __init__(
-        self, channel: Any, options: Options, bundle: Bundle, host: Host, speaks: Callable[[], None] = lambda: None
-    ) -> None:
-        """speaks: is called when its first word comes."""
-        self._speaks = speaks
+        self, channel: Any, options: Options, bundle: Bundle, host: Host,
+        listener: Listener | None = None, large: LargeReports | None = None,
+    ) -> None:  # fmt: skip
+        """large: shared by the hosts that are asked at once."""
+        self._listener, self._large = listener, large or LargeReports()
         self._channel, self._options, self._bundle = channel, options, bundle
         self._expected = _request(host, options)
         self._told = self._asked_password = False
         self._began = time.time()
         self._window: tuple[float, float] | None = None
-        self._lines: list[str] = []
+        self._lines = Lines(self._large)
+        self._size = 0
         self._words: list[str] = []
 
     def to_the_end(self, until: float) -> Heard:
@@ -141,18 +153,16 @@ class Hearing:
         if not self._options.sudo_password:
             self._tell()
         cut = self._hear(until)
-        return Heard(self._lines, self._words, self._exit_code(), cut, self._window)
+        return Heard(self._lines, self._words, self._exit_code(), cut, self._window, self._size)
 
     def _hear(self, until: float) -> str:
-        size = count = 0
+        count = 0
         pending: list[bytes] = []
         for part in self._parts(until):
             if part is None:
                 return f"no end after {self._options.run_s + self._options.grace_s:.0f} s"
-            if not size:
-                self._speaks()
-            size += len(part)
-            if size > self._options.output_limit:
+            self._count(len(part))
+            if self._size > self._options.output_limit:
                 return f"more than {self._options.output_limit / (1 << 20):.3g} MB of output"
             if b"\n" not in part:
                 pending.append(part)
@@ -166,6 +176,13 @@ class Hearing:
                 return f"more than {MOST_LINES} lines of output"
         self._take(b"".join(pending))
         return ""
+
+    def _count(self, size: int) -> None:
+        before, self._size = self._size, self._size + size
+        if self._listener and not before:
+            self._listener.speaks()
+        if self._listener and before <= USUAL_BYTES < self._size:
+            self._listener.exceeds()
 
     def _parts(self, until: float) -> Iterator[bytes | None]:
         """Bytes as they come; None when the time is over. Ends with the far command, whoever else holds its output."""
@@ -185,6 +202,8 @@ class Hearing:
             if not part:
                 return
             yield part
+            if self._size > USUAL_BYTES:
+                self._large.wait(len(part), until)
 
     def _take(self, line: bytes) -> None:
         """A whole line, decoded once: a record, a question, or other words."""

@@ -14,12 +14,10 @@ from agent.status import Verdict, unknown
 from inventory.model import Host
 from smoketests import belief
 from smoketests.hearing import Heard
-from smoketests.spool import Spool
 
 # A healthy host's report has some 50 KB; reading a large one takes as long as reading a hundred of those.
 LARGE_BYTES = 512 << 10
 LARGE_LINES = 2000
-MOST_ASIDE_BYTES = 1 << 30
 # how long nothing else may come before a large report is read
 IDLE_S = 0.05
 
@@ -59,9 +57,9 @@ class Outcome(NamedTuple):
         window = self.heard.window
         return HostReport(self.host, kept.report, kept.lines, verdict, self.seconds, kind, window)
 
-    def size(self) -> int:
-        """Characters of the lines that may be records."""
-        return sum(map(len, self.heard.lines))
+    def large(self) -> bool:
+        """Whether it takes long to read."""
+        return self.heard.size > LARGE_BYTES or len(self.heard.lines) > LARGE_LINES
 
 
 class Finished:
@@ -69,9 +67,7 @@ class Finished:
 
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
-        self._large: deque[tuple[str, Outcome]] = deque()
-        self._spool = Spool()
-        self._number = self._aside = 0
+        self._large: deque[Outcome] = deque()
 
     def put(self, outcome: Outcome) -> None:
         self._queue.put(outcome)
@@ -90,32 +86,14 @@ class Finished:
             except queue.Empty:
                 if left == 0 or not self._large:
                     return None
-                return self._restored()
-            if not self._set_aside(outcome):
+                return self._large.popleft()
+            if not outcome.large():
                 return outcome
+            self._large.append(outcome)
 
     def rest(self) -> Iterator[Outcome]:
         """All that are there by now."""
         while self._queue.qsize():
             yield self._queue.get()
-        while self._large:
-            yield self._restored()
-
-    def _set_aside(self, outcome: Outcome) -> bool:
-        """Whether it was large, and now waits in a file."""
-        lines, size = outcome.heard.lines, outcome.size()
-        large = size > LARGE_BYTES or len(lines) > LARGE_LINES
-        if not large or self._aside + size > MOST_ASIDE_BYTES:
-            return False
-        self._number += 1
-        try:
-            self._spool.add(str(self._number), lines)
-        except OSError:
-            return False  # no room there: read now
-        self._aside += size
-        self._large.append((str(self._number), outcome._replace(heard=outcome.heard._replace(lines=[]))))
-        return True
-
-    def _restored(self) -> Outcome:
-        name, outcome = self._large.popleft()
-        return outcome._replace(heard=outcome.heard._replace(lines=self._spool.lines(name)))
+        yield from self._large
+        self._large.clear()

@@ -137,16 +137,33 @@ class Frozen(paramiko.ServerInterface):
         return False
 
 
+class Flood(Frozen):
+    """Prints without end, and without regard to its ssh window."""
+
+    def __init__(self, over: threading.Event) -> None:
+        super().__init__("", over)
+
+    def check_channel_exec_request(self, channel: Any, _command: bytes) -> bool:
+        threading.Thread(target=self._print, args=(channel,), daemon=True).start()
+        return True
+
+    def _print(self, channel: Any) -> None:
+        with contextlib.suppress(OSError, EOFError):
+            while not self._over.is_set():
+                channel.out_window_size = 1 << 30
+                channel.sendall(b"x" * (1 << 15))
+
+
 @contextlib.contextmanager
 def frozen(step: str, host_key: pathlib.Path) -> Iterator[int]:
-    """An ssh server that freezes at a step, as a machine does whose disks hang."""
+    """An ssh server that freezes at a step, as a machine does whose disks hang; "flood": prints without end."""
     over = threading.Event()
     key = paramiko.PKey.from_path(host_key)
 
     def serve(connection: socket.socket) -> None:
         transport = paramiko.Transport(connection)
         transport.add_server_key(key)
-        transport.start_server(server=Frozen(step, over))
+        transport.start_server(server=Flood(over) if step == "flood" else Frozen(step, over))
         over.wait(60)
         transport.close()
 

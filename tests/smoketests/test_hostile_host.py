@@ -206,7 +206,7 @@ def test_words_that_come_with_the_end_in_the_last_moment_are_heard() -> None:
     """Not with a real host: the moment cannot be hit at will. Seen with hosts that were silent for a second."""
     heard = Hearing(Late([b"".join(f"{row}\n".encode() for row in rows())]), Options(), Bundle(b"", "", ""), LIAR)
 
-    assert heard.to_the_end(time.monotonic() + 60).lines == rows()
+    assert list(heard.to_the_end(time.monotonic() + 60).lines) == rows()
 
 
 NAMES = st.sampled_from(["kafka-a01", "kafka-a02", "prod-a", "prod-b", "r1", "r0"])
