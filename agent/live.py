@@ -48,6 +48,7 @@ class LiveHost(Host):
         self.prober = prober_process.start()
         self._prober = self.prober.control
         self._commands = commands.Commands()
+        self._listed_at = 0.0
 
     def close(self) -> None:
         """Let the prober end, and whatever tools are still running."""
@@ -100,7 +101,8 @@ class LiveHost(Host):
                     socket.send_fds(self._prober, [b"t"], [theirs.fileno()])
             except OSError as error:
                 raise CannotTell(f"{kind} of {path}: the prober died ({error.strerror})") from error
-            request = {"touch": kind, "arguments": [path, *arguments], "deadline_s": deadline_s, "rights_of": named_by}
+            request = {"touch": kind, "arguments": [path, *arguments], "deadline_s": deadline_s, "rights_of": named_by,
+                       "listed_at": self._listed_at}  # fmt: skip
             ours.settimeout(deadline_s)
             pid = 0
             try:
@@ -125,6 +127,7 @@ class LiveHost(Host):
         return tcp.connect(targets, deadline_s)
 
     def processes(self) -> List[Process]:
+        self._listed_at = self._listed_at or time.clock_gettime(time.CLOCK_BOOTTIME)
         return self.once("processes", process_list.processes)
 
     def process_use(self, pid: int) -> ProcessUse:

@@ -11,6 +11,7 @@ import collections
 import contextlib
 import errno
 import heapq
+import itertools
 import json
 import os
 import signal
@@ -26,6 +27,9 @@ MAX_BYTES = 8 << 20
 MAX_NAMED_BYTES = 256 << 10
 # A line of a log is cut here: what it tells stands at its beginning.
 LONGEST_LINE = 4096
+# How many files a log is followed through that was rotated again and again, and how many its folder may hold.
+MOST_ROTATED = 50
+MOST_ENTRIES = 20_000
 PID_BYTES = 4
 # How long after its deadline a touch that nobody waits for any more ends itself, if the kernel lets it.
 LINGER_S = 1.0
@@ -116,9 +120,9 @@ def touch_read(path: str) -> Dict[str, Any]:
         return {"text": file.read(MAX_BYTES).decode("utf-8", "replace")}
 
 
-def touch_named(path: str, pid: int) -> Dict[str, Any]:
+def touch_named(path: str, pid: int, listed_at: float = 0.0) -> Dict[str, Any]:
     """Read a file that process `pid` names, as its user would: what that user may not read is not read for them."""
-    rights = regular_files.take_rights_of(pid)
+    rights = regular_files.take_rights_of(pid, listed_at)
     with regular_files.opened(path, rights) as file:
         if os.fstat(file.fileno()).st_size > MAX_NAMED_BYTES:
             raise OSError(errno.EFBIG, f"larger than {MAX_NAMED_BYTES >> 10} kB")
@@ -130,17 +134,19 @@ def touch_link(path: str) -> Dict[str, Any]:
     return {"target": os.readlink(path)}
 
 
-def touch_search(path: str, offset: int, inode: int, limit: int, needles: str, named_by: int = 0) -> Dict[str, Any]:
+def touch_search(
+    path: str, offset: int, inode: int, limit: int, needles: str, named_by: int = 0, listed_at: float = 0.0
+) -> Dict[str, Any]:
     """The lines with one of the needles (`this|that`), and the line before each, in what was appended to a log since
     `offset` of file `inode`.
 
-    At most the last `limit` bytes of each file are searched. Where the log was rotated since, the files that it was
-    renamed to come first, oldest first.
+    At most the last `limit` bytes are searched. Where the log was rotated since, the files that it was renamed to come
+    first, oldest first, and of these together `limit` bytes as well.
     """
-    rights = regular_files.take_rights_of(named_by) if named_by else None
+    rights = regular_files.take_rights_of(named_by, listed_at) if named_by else None
     with regular_files.opened(path, rights) as log:
         seen = os.fstat(log.fileno())
-        older = [_matches(old, start, limit, needles, rights) for old, start in _rotated(path, seen, offset, inode)]
+        older = _of_rotated(_rotated(path, seen, offset, inode), limit, needles, rights)
         start = offset if seen.st_ino == inode and offset <= seen.st_size else 0
         skipped = max(seen.st_size - start - limit, 0)
         log.seek(start + skipped)
@@ -157,13 +163,29 @@ def _rotated(path: str, seen: os.stat_result, offset: int, inode: int) -> List[T
     if not inode or seen.st_ino == inode:
         return []
     folder, name = os.path.split(path)
-    entries = [entry for entry in os.scandir(folder or "/") if entry.name.startswith(f"{name}.") and entry.is_file()]
+    every = itertools.islice(os.scandir(folder or "/"), MOST_ENTRIES)
+    entries = [entry for entry in every if entry.name.startswith(f"{name}.") and entry.is_file(follow_symlinks=False)]
     old = next((entry.stat() for entry in entries if entry.inode() == inode), None)
     if old is None:
         return []
     later = [entry for entry in entries if entry.inode() == inode or entry.stat().st_mtime > old.st_mtime]
     later.sort(key=lambda entry: entry.stat().st_mtime)
     return [(entry.path, offset if entry.inode() == inode else 0) for entry in later]
+
+
+def _of_rotated(
+    files: Sequence[Tuple[str, int]], limit: int, needles: str, rights: Optional[regular_files.Rights]
+) -> List[Tuple[str, int]]:
+    """What rotated logs hold, in their order, and how much of each was not searched; the newest count before older."""
+    found: List[Tuple[str, int]] = []
+    for path, start in reversed(files):
+        size = max(os.stat(path, follow_symlinks=False).st_size - start, 0)
+        if len(found) >= MOST_ROTATED or not limit:
+            found.append(("", size))
+            continue
+        found.append(_matches(path, start, limit, needles, rights))
+        limit -= min(size, limit)
+    return found[::-1]
 
 
 def _matches(
@@ -278,7 +300,7 @@ def _answer(connection: socket.socket) -> None:
         if request["touch"] != "replace":  # which would leave half a file behind
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.setitimer(signal.ITIMER_REAL, request["deadline_s"] + LINGER_S)
-        named_by = [request["rights_of"]] if request.get("rights_of") else []
+        named_by = [request["rights_of"], request.get("listed_at", 0.0)] if request.get("rights_of") else []
         kind = "named" if named_by and request["touch"] == "read" else request["touch"]
         reply = TOUCHES[kind](*request["arguments"], *named_by)
     except OSError as error:

@@ -30,11 +30,12 @@ class Rights(NamedTuple):
         return self.uid == 0 or bool(seen.st_mode >> shift & bit)
 
 
-def take_rights_of(pid: int) -> Optional[Rights]:
+def take_rights_of(pid: int, listed_at: float = 0.0) -> Optional[Rights]:
     """From now on files are opened as that process's user and groups, if we are root; for a child of the server only.
 
     The real user stays root, so that the other user can neither stop nor trace this process. Where root itself may not
     do that (a systemd unit without CAP_SETUID), the rights to be held against each file's permission bits.
+    listed_at: when the process was seen, in seconds since the boot; one that began later has only the same number.
     """
     if os.geteuid() != 0:
         return None
@@ -45,6 +46,8 @@ def take_rights_of(pid: int) -> Optional[Rights]:
     uids, gids = (tuple(map(int, said[name].split()[:3])) for name in ("Uid", "Gid"))
     if len({*uids}) > 1 or len({*gids}) > 1:  # set-user-id: who started it chose its words, and has not its rights
         raise PermissionError(errno.EACCES, "named by a process with another user's rights")
+    if listed_at and _began_at(pid) > listed_at:
+        raise PermissionError(errno.EACCES, "the process that names it is gone, and another has its number")
     uid, gid = uids[0], gids[0]
     groups = [int(group) for group in said["Groups"].split()]
     try:
@@ -54,6 +57,15 @@ def take_rights_of(pid: int) -> Optional[Rights]:
     except OSError:
         return Rights(uid, frozenset((gid, *groups)))
     return None
+
+
+def _began_at(pid: int) -> float:
+    """In seconds since the boot.
+
+    4242 (java) S 1 4242 4242 0 -1 4194560 … (the 22nd field: when it began, in ticks since the boot)
+    """
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return int(file.read().rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
 
 
 def opened(path: str, rights: Optional[Rights] = None) -> BinaryIO:

@@ -5,14 +5,15 @@ That is how a broker is told from a program that only names one: an editor, a `g
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from typing import FrozenSet, Sequence, Tuple
+from typing import FrozenSet, List, Sequence, Tuple
 
 from agent.host import CannotTell, Host, Process
 from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
-from agent.sources import mount_table
+from agent.sources import mount_table, named_files
 
 # /usr/lib/jvm/java-17-openjdk-amd64/bin/java; Apache Commons Daemon is jsvc, or jsvc.exec in CDH and HDP
 JVMS = ("java", "jsvc")
@@ -26,6 +27,13 @@ WITH_VALUE: FrozenSet[str] = frozenset((
 ))  # fmt: skip
 # Options whose value takes the place of the main class: java -jar some.jar, java -m module/class
 MAIN_AS_VALUE = ("-jar", "-m", "--module")
+# A server prints these and ends, wherever they stand: Kafka.getPropsFromArgs.
+ENDS_AT_ONCE = frozenset(("--version", "--help"))
+# java @/etc/kafka/all.args: words of the command line in a file (JDK 9 and later), until this option
+NO_FILES = "--disable-@files"
+# -cp "/opt/my kafka/libs/*" kafka.Kafka   # and a comment
+FILE_WORD = pattern(r"""#[^\n]*|"([^"]*)"|'([^']*)'|([^\s#"']+)""")
+MOST_FILE_WORDS = 2048
 # org.tanukisoftware.wrapper.WrapperSimpleApp kafka.Kafka …: starts the class that its first argument names
 WRAPPERS = "org.tanukisoftware.wrapper."
 
@@ -47,15 +55,40 @@ NOTHING = Started("", ())
 
 def of(host: Host, process: Process, known: Sequence[str]) -> Started:
     """Which of the `known` classes a process runs as its main class, if any, by its program and its command line."""
-    if not any(name in word for word in process.argv for name in known):
+    if not any("@" in word[:1] or name in word for word in process.argv for name in known):
         return NOTHING
-    started = of_java(process.argv[1:])
-    if started.main in known:
+    started = _started(host, process)
+    if started.main in known and not ENDS_AT_ONCE.intersection(started.arguments):
         return started if _runs(host, process, *JVMS) else NOTHING
     # A native image of GraalVM, as apache/kafka-native has it: /opt/kafka/kafka.Kafka start --config FILE …
     program = os.path.basename(process.argv[0])
     native = program in known and process.argv[1:2] == ("start",) and _runs(host, process, program)
     return Started(program, process.argv[2:]) if native else NOTHING
+
+
+def _started(host: Host, process: Process) -> Started:
+    """What a process starts, by its command line, and by the files of arguments that stand before its main class."""
+    given = process.argv[1:]
+    started = of_java(given)
+    options = given[: len(given) - len(started.arguments)]
+    files = process.name.startswith(JVMS) and any(word.startswith("@") for word in options)
+    if not files or NO_FILES in options:
+        return started
+    words: List[str] = []
+    for word in options:
+        named = word.startswith("@") and not word.startswith("@@")
+        words += words_of_file(named_files.text(host, word[1:], process.pid)) if named else [word]
+    return of_java([*words, *started.arguments])
+
+
+def words_of_file(text: str) -> List[str]:
+    """As the launcher of Java reads a file of its arguments; quotes hold spaces together.
+
+    >>> words_of_file('-cp "/opt/my kafka/*" # jars\\nkafka.Kafka')
+    ['-cp', '/opt/my kafka/*', 'kafka.Kafka']
+    """
+    found = itertools.islice(FILE_WORD.finditer(text), MOST_FILE_WORDS)
+    return [next(filter(None, match.groups()), "") for match in found if not match.group().startswith("#")]
 
 
 def of_java(words: Sequence[str]) -> Started:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import os
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from agent.host import CannotTell, Host, Process, shared, together, unless_unsure
 from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
-from agent.sources import java_processes, java_properties
+from agent.sources import java_processes, java_properties, named_files
 
 # java … kafka.Kafka /etc/kafka/server.properties; Confluent and Cloudera start classes of their own
 BROKER_CLASSES = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKafka", "com.cloudera.kafka.wrap.Kafka")
@@ -79,10 +78,17 @@ def services(host: Host) -> List[Service]:
 
 
 def _of_services(host: Host, seen: List[Service]) -> List[Service]:
-    """Without those that a person runs by hand where another user's server of that role is known."""
+    """Without those that a person runs by hand where this machine should have none of that role, or where another
+    user's server of that role is known.
+    """
     people = {service.process.pid: java_processes.person(host, service.process.pid) for service in seen}
     if not any(people.values()):
         return seen
+    roles = host.expected.roles
+    seen = [
+        one for one in seen
+        if not (roles and people[one.process.pid]) or any(serves(one, role) for role in roles)
+    ]  # fmt: skip
     known = {(row.role, row.user) for row in remembered(host) if row.user}
     known |= {(one.role, java_processes.user(host, one.process.pid)) for one in seen if not people[one.process.pid]}
     return [
@@ -217,14 +223,7 @@ def _overrides(arguments: Sequence[str]) -> Dict[str, str]:
 
 def read_properties(host: Host, path: str, pid: int) -> Dict[str, str]:
     """A configuration file of a process, below its working directory if relative; empty if unreadable."""
-    try:
-        if not os.path.isabs(path):
-            folder = str(host.touch("link", f"/proc/{pid}/cwd").facts.get("target", ""))
-            path = os.path.join(folder, path) if folder else ""
-        touched = host.touch("read", os.path.normpath(path), named_by=pid) if path else None
-    except CannotTell:
-        return {}
-    return java_properties.parse(str(touched.facts.get("text", ""))) if touched else {}
+    return java_properties.parse(named_files.text(host, path, pid))
 
 
 def log_dirs(config: Dict[str, str]) -> List[str]:

@@ -117,3 +117,41 @@ def test_a_link_is_read_and_not_followed(tmp_path: pathlib.Path) -> None:
     (tmp_path / "link").symlink_to("/no/such/place")
 
     assert prober.touch_link(str(tmp_path / "link")) == {"target": "/no/such/place"}
+
+
+def rotated(log: pathlib.Path, times: int, text: str = OOM) -> Reader:
+    """A log that was rotated so many times since it was read."""
+    reader = Reader(log, limit=1000)
+    reader.text()
+    for number in range(times):
+        old = log.with_name(f"{log.name}.{number}")
+        log.rename(old)
+        os.utime(old, (1000 + number, 1000 + number))
+        log.write_text(f"[{number + 1}] {text}")
+    return reader
+
+
+def test_a_log_that_was_rotated_without_end_is_followed_through_its_newest_files(log: pathlib.Path) -> None:
+    reader = rotated(log, 120, "x" * 10 + "\n" + OOM)
+    reader.limit = 1 << 20
+    rows = [row for row in reader.text().splitlines() if row.startswith("[")]
+
+    assert rows[-1].startswith("[120]")
+    assert len(rows) == prober.MOST_ROTATED + 1
+
+
+def test_of_rotated_logs_together_no_more_is_searched_than_of_the_log(log: pathlib.Path) -> None:
+    reader = rotated(log, 10, "x" * 290 + "\n" + OOM)
+    found = prober.touch_search(str(log), reader.end, reader.inode, 1000, NEEDLE)
+
+    assert found["text"].count(NEEDLE) <= 5
+    assert found["skipped_bytes"] > 1500
+
+
+def test_what_stands_beside_a_log_as_a_link_is_not_followed(log: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    reader = rotated(log, 1)
+    reader.limit = 1 << 20
+    (tmp_path / "secret").write_text("secret " + OOM)
+    (tmp_path / "server.log.9").symlink_to(tmp_path / "secret")
+
+    assert "secret" not in reader.text()

@@ -144,3 +144,26 @@ def test_a_configuration_of_megabytes_is_none(host: LiveHost, folder: pathlib.Pa
 
     assert host.touch("read", str(big), named_by=os.getpid()).error == "EFBIG"
     assert kafka.read_properties(host, str(big), os.getpid()) == {}
+
+
+@pytest.mark.root
+def test_another_process_that_got_the_number_of_the_one_that_was_seen_lends_no_rights(
+    host: LiveHost, folder: pathlib.Path
+) -> None:
+    (folder / "secret").write_text("broker.id=1\n")
+    (folder / "secret").chmod(0o600)
+    host.processes()
+    time.sleep(0.05)  # the kernel counts hundredths of a second
+    with subprocess.Popen(["sleep", "60"]) as later:
+        try:
+            touched = host.touch("read", str(folder / "secret"), named_by=later.pid)
+            searched = host.touch("search", str(folder / "secret"), 0, 0, 100, "broker", named_by=later.pid)
+            earlier = host.touch("read", str(folder / "secret"), named_by=os.getpid())
+        finally:
+            later.kill()
+
+    assert (touched.error, touched.facts["error"]) == (
+        "EACCES", "the process that names it is gone, and another has its number",
+    )  # fmt: skip
+    assert searched.error == "EACCES"
+    assert earlier.facts["text"] == "broker.id=1\n"

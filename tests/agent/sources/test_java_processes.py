@@ -47,6 +47,9 @@ def roles(name: str, *argv: str, exe: str = "") -> list[str]:
         ("java", ("java", "-Dname=kafka.Kafka", "org.example.Main")),
         ("java", ("java", "-m", "org.example/org.example.Main", "kafka.Kafka")),
         ("sleep", ("kafka.Kafka", "start", "--config", "/etc/shadow")),
+        ("java", (*JAVA[:-1], "--version")),
+        ("java", (*JAVA, "--version")),
+        ("java", (*JAVA[:-1], "--help")),
     ],
 )
 def test_a_program_that_only_names_the_class_is_no_broker(name: str, argv: tuple[str, ...]) -> None:
@@ -75,6 +78,34 @@ def test_a_server_is_found_in_whatever_way_it_was_started(
     name: str, argv: tuple[str, ...], exe: str, role: str
 ) -> None:
     assert roles(name, *argv, exe=exe) == [role]
+
+
+IN_FILES = [
+    ("-Xmx6g\n-cp '/opt/my kafka/*' # jars\nkafka.Kafka\n/etc/kafka/server.properties\n", ("@all.args",), ["broker"]),
+    ('-cp "/opt/my kafka/*" kafka.Kafka', ("-server", "@all.args", "/etc/kafka/server.properties"), ["broker"]),
+    ("# only options\n-Xmx6g", ("@all.args", *JAVA[2:]), ["broker"]),
+    ("-cp /x kafka.Kafka --version", ("@all.args",), []),
+    ("# kafka.Kafka /etc/kafka/server.properties\n-jar /opt/search.jar", ("@all.args", "kafka.Kafka"), []),
+    ("kafka.Kafka /etc/kafka/server.properties", ("org.example.Main", "@all.args"), []),
+    ("kafka.Kafka /etc/kafka/server.properties", ("--disable-@files", "@all.args"), []),
+    ("kafka.Kafka /etc/kafka/server.properties", ("@@all.args",), []),
+    ("", ("@all.args",), []),
+]
+
+
+@pytest.mark.parametrize(("text", "words", "found"), IN_FILES)
+def test_a_server_whose_command_line_stands_in_a_file_is_found(
+    text: str, words: tuple[str, ...], found: list[str]
+) -> None:
+    process = Process(7, "java", ("java", *words), "", NOW - 86400)
+    links = {"touch link /proc/7/exe": LATER, "touch link /proc/7/cwd": Touched("", {"target": "/opt/kafka"})}
+    host = HandmadeHost(
+        answers={"processes": [process], "touch read /opt/kafka/all.args": Touched("", {"text": text}), **links}
+    )
+
+    assert [one.role for one in kafka.services(host)] == found
+    if found:
+        assert kafka.services(host)[0].config_path == "/etc/kafka/server.properties"
 
 
 def test_the_configuration_is_the_first_argument_of_the_class() -> None:
@@ -126,6 +157,20 @@ def test_what_a_person_runs_does_not_hide_that_the_broker_is_gone(session: str) 
 
     (finding,) = run_checks(fake, "services")
     assert finding.status == "critical" and BROKER_CONFIG in finding.verdict.reason
+
+
+@pytest.mark.parametrize("session", SESSIONS)
+def test_what_a_person_runs_is_no_server_of_a_role_that_this_machine_should_not_have(session: str) -> None:
+    """A ZooKeeper of the user's own, on a broker: root would ask it, and its silence would be an alarm."""
+    fake = zookeeper(666, "/home/eve/zoo.cfg")
+    files = {**of_user(REAL, "990"), **of_user(fake, "1001", session)}
+    both = {"files": files, "answers": {"touch read /home/eve/zoo.cfg": Touched("", {"text": "clientPort=22"})}}
+
+    assert [found.role for found in kafka.services(machine(REAL, fake, roles=["broker"], **both))] == ["broker"]
+    expected = machine(REAL, fake, roles=["broker", "zookeeper"], **both)
+    assert [found.role for found in kafka.services(expected)] == ["broker", "zookeeper"]
+    of_service = {**both, "files": {**files, **of_user(fake, "991")}}
+    assert len(kafka.services(machine(REAL, fake, roles=["broker"], **of_service))) == 2
 
 
 def test_a_broker_that_its_own_user_started_by_hand_is_a_broker_and_is_missed_when_it_is_gone() -> None:
