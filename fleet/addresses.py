@@ -14,6 +14,7 @@ DISKS = "disks/index.html"
 MODELS = "models/index.html"
 FINDINGS = "findings/index.html"
 SILENT = "findings/silent.html"
+SUMMARIES = "summaries/index.html"
 
 
 def cluster_page(cluster: str) -> str:
@@ -31,6 +32,11 @@ def model_page(model: str) -> str:
 def cause_page(*cause: str) -> str:
     """Of findings that say the same of several hosts."""
     return f"findings/{_slug(*cause)}.html"
+
+
+def summary_page(label: str) -> str:
+    """Of a week or a month, by its label."""
+    return f"summaries/{label}.html"
 
 
 def further(page: str, number: int) -> str:

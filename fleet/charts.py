@@ -34,7 +34,11 @@ class Chart(NamedTuple):
 
 def charts(night: Night) -> list[Chart]:
     """Health over the window; disks most likely to fail and the fullest mounts, where there are any."""
-    made = [_health(night), _trends(night.tables["disk_trends"]), _usage(night.tables["usage_forecast"])]
+    made = [
+        health(night.tables["health_days"]),
+        _trends(night.tables["disk_trends"]),
+        _usage(night.tables["usage_forecast"]),
+    ]
     return [chart for chart in made if chart]
 
 
@@ -54,8 +58,8 @@ def _draw(height_in: float, paint: Callable[[Any], None]) -> bytes:
     return out.getvalue()
 
 
-def _health(night: Night) -> Chart | None:
-    days = night.tables["health_days"]
+def health(days: Rows) -> Chart | None:
+    """Hosts with trouble, day by day; None without a day."""
     if not days:
         return None
     troubled = [name for name in COLOURS if name != "ok"]

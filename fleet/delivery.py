@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from email.message import EmailMessage
 from typing import NamedTuple
 
-from fleet import reports
+from fleet import periods
 from fleet.files import Files
 from fleet.mail import PORTS, STARTTLS, TLS, BadSettings, Settings, password
 from fleet.manifests import HOME
@@ -55,7 +55,7 @@ def store_id(files: Files) -> str:
 
 
 def recipients(files: Files, date: str) -> Recipients:
-    """What is known of a night's mail, by address; empty when nothing was sent."""
+    """What is known of the mail of a night, a week or a month, by address; empty when nothing was sent."""
     try:
         read = json.loads(files.read(f"{DELIVERIES}/{date}.json"))["recipients"]
         return {str(address): Recipient(**row) for address, row in read.items()}
@@ -71,7 +71,7 @@ def send_once(
     A crash between the server's yes and our note of it is the one moment where a second mail goes out; it then has
     the same Message-ID.
     """
-    reports.number_of(date)
+    periods.named(date)
     known = recipients(files, date)
     pending = [address for address in settings.to if address not in known or known[address].state == WAITING]
     if not pending:
@@ -104,10 +104,11 @@ def retry_earlier(files: Files, date: str, settings: Settings, tell: Tell, retry
 
 
 def _earlier(files: Files, date: str) -> list[str]:
-    night = reports.number_of(date)
+    """Nights, weeks and months that ended before this one, by their labels."""
+    night = periods.named(date).last
     names = [entry.name.removesuffix(".json") for entry in files.list(DELIVERIES) if entry.name.endswith(".json")]
-    dates = [name for name in names if reports.is_date(name)]
-    return [name for name in dates if night - RETRY_DAYS <= reports.number_of(name) < night]
+    known = [(periods.named(name), name) for name in names if periods.LABELS.fullmatch(name)]
+    return [name for period, name in known if night - RETRY_DAYS <= period.last < night]
 
 
 def _kept(files: Files, date: str) -> EmailMessage | None:

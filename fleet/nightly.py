@@ -37,12 +37,11 @@ from fleet import (
 from fleet.files import Files, HadoopFiles, LocalFiles, is_local
 from fleet.manifests import HOME, Manifest
 from fleet.night import Night, Rows
-from fleet.site import folder, history, pages
+from fleet.site import folder, history, pages, summaries
 
 WINDOW_DAYS = 30
 IN_FLIGHT = 3
 TABLES = f"{HOME}/tables"
-SUMMARIES = f"{HOME}/summary"
 LOCK = f"{HOME}/lock"
 ROSTER = f"{HOME}/roster.jsonl"
 
@@ -176,11 +175,11 @@ def deliver(files: Files, night: Night, wanted: Wanted, settings: mail.Settings 
     link = settings.link if settings else wanted.site_url
     text = plain_text.text(said, link)
     html = page.html(said, pictures, page.inside, link)
-    kept = f"{SUMMARIES}/date={night.date}"
+    kept = f"{summaries.SUMMARIES}/date={night.date}"
     files.replace(f"{kept}/summary.txt", text.encode())
     files.replace(f"{kept}/index.html", html.encode())
     if wanted.out:
-        _write_out(wanted.out, text, html, pictures)
+        write_out(wanted.out, text, html, pictures)
     tell("summary written")
     done = Done(night, said.subject, text, files.url(kept), no_pages=_pages(files, night, wanted, said, pictures, tell))
     if not settings:
@@ -201,7 +200,7 @@ def _pages(
     try:
         past = history.History(files, night.day)
         try:
-            count = folder.write(wanted.site, pages.pages(night, said, pictures, past))
+            count = folder.write(wanted.site, pages.pages(night, said, pictures, past, summaries.kept(files)))
         finally:
             past.close()
     except (folder.NotWritten, history.Unreadable) as error:
@@ -217,7 +216,7 @@ def _retry_earlier(files: Files, date: str, settings: mail.Settings, tell: Tell)
         return [f"earlier mails: {error}"]
 
 
-def _write_out(folder: str, text: str, html: str, pictures: list[charts.Chart]) -> None:
+def write_out(folder: str, text: str, html: str, pictures: list[charts.Chart]) -> None:
     os.makedirs(folder, exist_ok=True)
     parts = {"summary.txt": text.encode(), "index.html": html.encode()}
     parts.update({f"{chart.name}.png": chart.png for chart in pictures})

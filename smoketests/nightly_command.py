@@ -38,6 +38,11 @@ UNSENT = 1
 )
 @click.option("--prune", is_flag=True, help="Delete also what should have been deleted long ago.")
 @click.option("--failed", metavar="UNIT", help="Only send a mail that this systemd unit failed; needs --mail.")
+@click.option(
+    "--summary",
+    type=click.Choice(("week", "month")),
+    help="Instead of a night: the last whole ISO week or month, or that of --date, from the nights in the store.",
+)
 @click.option("--demo", is_flag=True, help="Make up a fleet of 200 hosts and 30 days with known faults, and judge it.")
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing but what went wrong.")
 def nightly(
@@ -55,6 +60,7 @@ def nightly(
     keep_raw_days: int | None,
     prune: bool,
     failed: str | None,
+    summary: str | None,
     demo: bool,
     quiet: bool,
 ) -> None:
@@ -66,6 +72,14 @@ def nightly(
     """
     if failed:
         _mail_failure(mail, failed)
+    if summary:
+        if demo:
+            raise click.UsageError("--summary needs a store with nights: not --demo")
+        _summarise(
+            [store, summary, _day(date) if date else "", mail or "", out or "", site or "", _address(site_url or "")],
+            show,
+            quiet,
+        )
     from fleet import nightly as job
     from fleet import retention, session
 
@@ -89,6 +103,19 @@ def nightly(
         if show or demo:
             click.echo(done.summary)
     _end(done, quiet, demo)
+
+
+def _summarise(given: list[str], show: bool, quiet: bool) -> NoReturn:
+    """A week or a month. given: the fields of summary.Wanted."""
+    from fleet import summary
+
+    wanted = summary.Wanted(*given)
+    _told(lambda: summary.check(wanted))
+    fleet_extra.need(("matplotlib", "jinja2", "duckdb"))
+    done = _told(lambda: summary.run(wanted, _silent if quiet else _tell))
+    if show:
+        click.echo(done.summary)
+    _end(done, quiet, demo=False)
 
 
 def _roster(paths: Sequence[str]) -> Any:
@@ -125,11 +152,11 @@ def _mail_failure(config: str | None, unit: str) -> NoReturn:
 
 def _told(work: Callable[[], Any]) -> Any:
     """Do it; what cannot be done is said in words, and ends the program."""
-    from fleet import compact, files, mail, nightly, session
+    from fleet import compact, files, mail, nightly, period_facts, session, summary
     from fleet.site import folder
 
     expected = (nightly.NotYet, nightly.NoReports, session.CannotRun, compact.Incomplete, files.Busy, mail.BadSettings,
-                folder.NotWritten)  # fmt: skip
+                folder.NotWritten, period_facts.NoNights, period_facts.Unreadable, summary.NotLocal)  # fmt: skip
     try:
         return work()
     except (*expected, OSError) as error:
@@ -146,7 +173,7 @@ def _tell(words: str) -> None:
         say(words)
 
 
-def _end(done: Any, quiet: bool, demo: bool) -> None:
+def _end(done: Any, quiet: bool, demo: bool) -> NoReturn:
     """Say what became of it, and end with its exit code."""
     kept = "" if demo else f"; the summary is in {done.kept}"
     if done.no_pages:

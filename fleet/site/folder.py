@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 
 CURRENT = "current"
-NAMES = ("index.html", "style.css", "clusters", "disks", "findings", "hosts", "models", "pictures")
+NAMES = ("index.html", "style.css", "clusters", "disks", "findings", "hosts", "models", "pictures", "summaries")
 PAGES = re.compile(r"pages-[0-9a-f]{32}")
 LOCK = ".lock"
 # Made by fleet/addresses.py: nothing that a host says gets this far.
@@ -52,13 +52,35 @@ def write(folder: str, pages: Iterable[tuple[str, bytes]]) -> int:
             _sweep(folder)
             aside = f"pages-{uuid.uuid4().hex}"
             try:
-                count = _write(os.path.join(folder, aside), pages)
+                count = len(_write_aside(os.path.join(folder, aside), pages))
                 _show(folder, aside)
             finally:
                 _sweep(folder)
     except OSError as error:
         raise NotWritten(f"{error.filename or folder}: {error.strerror or error}") from None
     return count
+
+
+def add(folder: str, pages: Iterable[tuple[str, bytes]]) -> int:
+    """Add to the pages that are shown, each by a rename, or replace some of them; gives how many. Raises NotWritten."""
+    try:
+        check(folder)
+        if not os.path.exists(os.path.join(folder, CURRENT)):
+            raise NotWritten(f"{folder} has no pages yet: smoke nightly --site {folder} writes them")
+        with _alone(folder):
+            shown = os.readlink(os.path.join(folder, CURRENT))
+            aside = os.path.join(folder, f"pages-{uuid.uuid4().hex}")
+            try:
+                paths = _write_aside(aside, pages)
+                for path in paths:
+                    os.makedirs(os.path.dirname(os.path.join(folder, shown, path)), exist_ok=True)
+                    os.replace(os.path.join(aside, path), os.path.join(folder, shown, path))
+                _link_names(folder)
+            finally:
+                _sweep(folder)
+    except OSError as error:
+        raise NotWritten(f"{error.filename or folder}: {error.strerror or error}") from None
+    return len(paths)
 
 
 @contextlib.contextmanager
@@ -71,19 +93,19 @@ def _alone(folder: str) -> Iterator[None]:
         yield
 
 
-def _write(root: str, pages: Iterable[tuple[str, bytes]]) -> int:
+def _write_aside(root: str, pages: Iterable[tuple[str, bytes]]) -> list[str]:
     os.mkdir(root)
     for name in NAMES:
         if "." not in name:
             os.mkdir(os.path.join(root, name))
-    count = 0
+    paths = []
     for path, content in pages:
         if not PATH.fullmatch(path):
             raise NotWritten(f"{path!r} is no path of a page")
         with open(os.path.join(root, path), "xb") as file:
             file.write(content)
-        count += 1
-    return count
+        paths.append(path)
+    return paths
 
 
 def _show(folder: str, aside: str) -> None:
@@ -91,6 +113,10 @@ def _show(folder: str, aside: str) -> None:
     link = os.path.join(folder, f".{aside}")
     os.symlink(aside, link)
     os.replace(link, os.path.join(folder, CURRENT))
+    _link_names(folder)
+
+
+def _link_names(folder: str) -> None:
     for name in NAMES:
         if not os.path.lexists(os.path.join(folder, name)):
             os.symlink(f"{CURRENT}/{name}", os.path.join(folder, name))

@@ -10,7 +10,7 @@ from fleet import addresses, digest, page, reports, table_lines
 from fleet.charts import Chart
 from fleet.digest import Digest, Section
 from fleet.night import Night, Rows
-from fleet.site import findings
+from fleet.site import findings, summaries
 from fleet.site.history import DAYS, Count, Disk, History, Past
 from fleet.table_lines import Line, Row, bounded
 
@@ -51,8 +51,18 @@ class Run(NamedTuple):
         return HEIGHTS.get(self.health, 0)
 
 
-def pages(night: Night, said: Digest, charts: Sequence[Chart], history: History) -> Iterator[tuple[str, bytes]]:
-    """All of them; a few thousand kB at a time. The order is that of the addresses, not of importance."""
+def pages(
+    night: Night, said: Digest, charts: Sequence[Chart], history: History, kept: Sequence[summaries.Kept] = ()
+) -> Iterator[tuple[str, bytes]]:
+    """All of them; a few thousand kB at a time. kept: the summaries of weeks and months."""
+    made = set()
+    for path, content in _of_night(night, said, charts, history):
+        made.add(path)
+        yield path, content
+    yield from summaries.pages(kept, made.__contains__)
+
+
+def _of_night(night: Night, said: Digest, charts: Sequence[Chart], history: History) -> Iterator[tuple[str, bytes]]:
     yield "style.css", (page.render("style.css") + page.render("site_style.css")).encode()
     yield from ((f"pictures/{chart.name}.png", chart.png) for chart in charts)
     made = _Pages(night, said, history)

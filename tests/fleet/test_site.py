@@ -92,7 +92,7 @@ def test_there_is_a_page_for_the_fleet_each_cluster_host_and_model(made: Made) -
     wanted |= {addresses.host_page(row["cluster"], row["host"]) for row in tables["host_health"]}
     wanted |= {addresses.model_page(row["model"]) for row in tables["failure_rates"]}
 
-    wanted |= {addresses.FINDINGS, addresses.SILENT}
+    wanted |= {addresses.FINDINGS, addresses.SILENT, addresses.SUMMARIES}
 
     assert {path for path in made.site if not re.match(r"findings/(?!index|silent)", path)} == wanted
 
@@ -379,6 +379,7 @@ def test_every_kind_of_page_can_be_read_at_phone_and_desk_width(
     lists = [
         addresses.FLEET,
         addresses.CLUSTERS,
+        addresses.SUMMARIES,
         addresses.FINDINGS,
         addresses.SILENT,
         addresses.DISKS,
