@@ -48,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     table.add_argument("faults", nargs="*", metavar="FAULT", help="only these")
     table.add_argument("--host", action="append", default=[], help="only the faults of this host; may be given again")
     table.add_argument("--all", action="store_true", help="results also of what was done since the rack is up")
+    table.add_argument("--left", action="store_true", help="only those that were not done yet since the rack is up")
     table.add_argument("--quick", action="store_true", help="ask only the checks that a fault is about, not all")
     table.add_argument("--short", action="store_true", help="only those that scripts/test runs")
     table.add_argument("--healthy", type=int, default=0, metavar="N", help="first so many runs that must be silent")
@@ -91,6 +92,9 @@ def _list(rack: Rack, _given: argparse.Namespace) -> int:
 def _table(rack: Rack, given: argparse.Namespace) -> int:
     hosts = given.host or list(rack.hosts)
     rows = [faults.named(name) for name in given.faults] or faults.chosen(faults.load(), given.short, hosts)
+    if given.left:
+        done_before = {one.fault.name for one in course.kept(rack)}
+        rows = [row for row in rows if row.name not in done_before]
     rack.quick = given.quick
     healthy = course.healthy(rack, given.healthy) if given.healthy else course.Healthy()
     done = course.run_all(rack, rows, print)

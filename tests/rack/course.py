@@ -31,7 +31,7 @@ MARGIN_S = 2.0
 # Hosts run side by side: what a neighbour's fault does to them is not counted, where their own fault does not name it.
 NEIGHBOURS = {("zookeeper", "zk-1:2181"), ("peer_ports", "peers")}
 CAUSE = "shared_fate"
-REPEATS = 3
+REPEATS = 6
 KEPT, HEALTHY = "courses.jsonl", "healthy.json"
 # host -> how long its last run took
 RUN_S: dict[str, float] = {}
@@ -236,6 +236,7 @@ def healthy(rack: Rack, runs: int) -> Healthy:
             late += 1
         alarms += [f"run {number}: {row['host']} {row['status']} {row['check']} {row['item']}: {row['reason']}"
                    for row in rows]  # fmt: skip
+    rack.asked = set(rack.hosts)
     all_runs = Healthy(runs, alarms, late)
     (rack.folder / HEALTHY).write_text(json.dumps(all_runs))
     return all_runs
@@ -253,7 +254,9 @@ def run_all(rack: Rack, faults: Sequence[Fault], say: Callable[[str], None]) -> 
     done: dict[str, Course] = {}
 
     def of_host(name: str) -> None:
-        ask(rack, name)  # what is news is so since an earlier run
+        if name not in rack.asked:
+            ask(rack, name)  # what is news is so since an earlier run
+        rack.asked.discard(name)
         for group in grouped([fault for fault in faults if fault.host == name]):
             courses = _of_group(rack, group, say)
             keep(rack, courses)
@@ -275,11 +278,22 @@ def keep(rack: Rack, courses: Sequence[Course]) -> None:
 
 
 def kept(rack: Rack) -> list[Course]:
-    """The last course of each fault since the rack is up, in the order of the table."""
+    """The last course of each fault since the rack is up, in the order of the table.
+
+    One that went well only after another had not is told as tried a second time, whoever had it done again.
+    """
     file = rack.folder / KEPT
     rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    last = {row["fault"]: row for row in rows}
-    return [Course(**{**last[fault.name], "fault": fault}) for fault in load() if fault.name in last]
+    last: dict[str, dict[str, Any]] = {}
+    failed: dict[str, str] = {}
+    known = {fault.name: fault for fault in load()}
+    for row in rows:
+        if row["fault"] in known:
+            course = Course(**{**row, "fault": known[row["fault"]]})
+            before = course.before or failed.get(row["fault"], "")
+            last[row["fault"]] = {**vars(course), "before": before}
+            failed[row["fault"]] = _why(course) or before
+    return [Course(**last[name]) for name in known if name in last]
 
 
 def _told(courses: Sequence[Course], say: Callable[[str], None]) -> list[Course]:

@@ -45,11 +45,6 @@ class Fault:
     alone: bool = False
     note: str = ""
 
-    @property
-    def is_alone(self) -> bool:
-        """What must not alarm is shown by itself too."""
-        return self.alone or not self.see
-
 
 def load(path: pathlib.Path = TABLE) -> list[Fault]:
     """All rows, in the order of the file. BadTable."""
@@ -102,12 +97,13 @@ def _subjects(name: str, rows: Mapping[str, str]) -> dict[Subject, str]:
 
 
 def grouped(rows: Sequence[Fault]) -> list[list[Fault]]:
-    """The faults of one host in groups that can be done together: none touches what another of its group does."""
+    """The faults of one host in groups that can be done together: none touches what another of its group does.
+
+    What must not alarm goes with its like: a run that is silent throughout shows it for each of them.
+    """
     groups: list[list[Fault]] = []
     for row in rows:
-        subjects = {*row.see, *row.may}
-        fitting = (group for group in groups if not row.is_alone and _has_room(group, subjects))
-        group = next(fitting, None)
+        group = next((group for group in groups if _fits(group, row)), None)
         if group is None:
             groups.append([row])
         else:
@@ -115,9 +111,13 @@ def grouped(rows: Sequence[Fault]) -> list[list[Fault]]:
     return groups
 
 
-def _has_room(group: Sequence[Fault], subjects: set[Subject]) -> bool:
-    taken = {subject for other in group for subject in (*other.see, *other.may)}
-    return len(group) < MOST_TOGETHER and not group[0].is_alone and not taken & subjects
+def _fits(group: Sequence[Fault], row: Fault) -> bool:
+    if row.alone or group[0].alone or len(group) >= MOST_TOGETHER or bool(row.see) != bool(group[0].see):
+        return False
+    seen = {subject for other in group for subject in other.see}
+    allowed = {subject for other in group for subject in other.may}
+    # what may come of both, such as an unknown balance of the disks, is neither's own sign
+    return not (seen & {*row.see, *row.may} or allowed & {*row.see})
 
 
 def chosen(rows: Sequence[Fault], short: bool = False, hosts: Sequence[str] = ()) -> list[Fault]:

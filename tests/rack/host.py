@@ -9,8 +9,10 @@ with rack() as hosts:
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import shlex
+import signal
 import subprocess
 import time
 from collections.abc import Mapping
@@ -34,12 +36,13 @@ class RackError(Exception):
 
 @dataclass(frozen=True)
 class Host:
-    """A running host. folder: its files, the QMP socket among them. bmc: its management controller."""
+    """A running host. folder: its files, the QMP socket among them. pid: its QEMU. bmc: its management controller."""
 
     machine: Machine
     folder: pathlib.Path
     ports: Mapping[str, int]
     bmc: RealBmc
+    pid: int
 
     @property
     def name(self) -> str:
@@ -78,7 +81,7 @@ class Host:
         return names
 
     def broker(self, order: str) -> None:
-        """Tell the stand-in broker: `files N`, `maps N` or `close`."""
+        """Tell the stand-in broker: `files N`, `maps N`, `write FILE` or `close`."""
         program = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect('/run/kafka/control'); " \
             "s.sendall(sys.argv[1].encode() + b'\\n'); print(s.recv(9))"  # fmt: skip
         self.run("python3", "-c", program, order)
@@ -118,6 +121,14 @@ class Host:
         (driver, _), *options = words
         self.qmp("device_add", driver=driver, **{key: int(value) if value.isdigit() and key != "serial" else value
                                                  for key, value in options})  # fmt: skip
+
+    def stall(self, seconds: float) -> None:
+        """Its processors stand still while its clock goes on, as under a hypervisor that has no time for it."""
+        os.kill(self.pid, signal.SIGSTOP)
+        try:
+            time.sleep(seconds)
+        finally:
+            os.kill(self.pid, signal.SIGCONT)
 
     def reboot(self) -> None:
         """As an administrator does, and wait until it is up again."""

@@ -105,6 +105,8 @@ def files(host: Machine, keys: pathlib.Path, time_port: int) -> dict[str, tuple[
         "etc/modules-load.d/rack.conf": "ipmi_si\nipmi_devintf\n" + ("scsi_debug\n" if host.layout == "jbod" else ""),
         "etc/modprobe.d/rack.conf": "options scsi_debug dev_size_mb=32\n",
         "etc/systemd/journald.conf.d/rack.conf": "[Journal]\nStorage=volatile\nRuntimeMaxUse=8M\n",
+        # an emulated host on a busy machine finds its disks late; Debian's 90 s would leave them unmounted
+        "etc/systemd/system.conf.d/rack.conf": "[Manager]\nDefaultDeviceTimeoutSec=600\nDefaultTimeoutStartSec=600\n",
         "root/.ssh/authorized_keys": (keys / "id.pub").read_text(),
         "etc/ssh/ssh_host_ed25519_key": (keys / f"{host.name}").read_text(),
         "etc/ssh/ssh_host_ed25519_key.pub": (keys / f"{host.name}.pub").read_text(),

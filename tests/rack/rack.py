@@ -45,11 +45,15 @@ def default_folder() -> pathlib.Path:
 
 
 class Rack:
-    """A rack in a folder. tied: it dies with this process. quick: only the checks that a fault is about are asked."""
+    """A rack in a folder. tied: it dies with this process. quick: only the checks that a fault is about are asked.
+
+    asked: hosts that smoke was just asked of, so that what comes now is news.
+    """
 
     def __init__(self, folder: pathlib.Path | None = None, tied: bool = False) -> None:
         self.folder = folder or default_folder()
         self.quick = False
+        self.asked: set[str] = set()
         self._children = Children(self.folder, tied)
 
     @property
@@ -128,7 +132,7 @@ class Rack:
 
     def _host(self, name: str, ports: Mapping[str, int]) -> Host:
         controller = bmc.RealBmc(self._children.pid(f"bmc-{name}"), ports["bmc"], ports["console"])
-        return Host(machines.machine(name), self.folder / name, ports, controller)
+        return Host(machines.machine(name), self.folder / name, ports, controller, self._children.pid(name))
 
     def _start_clock(self) -> int:
         file = self.folder / "time.port"

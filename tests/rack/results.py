@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import platform
+import subprocess
 import time
 from collections.abc import Sequence
 
@@ -24,8 +25,8 @@ def render(done: Sequence[Course], healthy: Healthy) -> str:
     lines = [
         "# What the rack saw",
         "",
-        f"Written by `scripts/rack table` on {when}: {platform.system()} {platform.release()}, {os.cpu_count()} "
-        f"processors, {hosts} hosts by software emulation. Seconds are those of this machine.",
+        f"Written by `scripts/rack table` on {when}, of commit {_commit()}: {platform.system()} {platform.release()}, "
+        f"{os.cpu_count()} processors, {hosts} hosts by software emulation. Seconds are those of this machine.",
         "",
         f"* {good} of {len(done)} faults were seen as the table says, gave no other alarm and were silent once healed.",
         f"* {len(healthy.alarms)} false alarms in {healthy.runs} runs of `smoke all` on the healthy hosts.",
@@ -48,6 +49,13 @@ def render(done: Sequence[Course], healthy: Healthy) -> str:
         f"* **{one.fault.name}**: {_cell(one.said) or 'nothing, as it should be'}" for one in done
     ]
     return "\n".join(lines) + "\n"
+
+
+def _commit() -> str:
+    """What was run, and whether files differed from it."""
+    argv = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=RESULTS.parent, check=False)
+    return done.stdout.strip() or "unknown"
 
 
 def write(path: str, text: str) -> None:

@@ -153,6 +153,10 @@ def _throttle(host: Host, words: str) -> None:
     host.qmp("block_set_io_throttle", id=name, iops=int(rate), **rates)
 
 
+def _stall(host: Host, seconds: float) -> None:
+    host.stall(seconds)
+
+
 def _agent_killed(host: Host, _nothing: Any) -> None:
     """Begin a run of the agent there, and kill it while it works."""
     host.sh(KILL_AGENT)
@@ -177,6 +181,7 @@ WORDS: dict[str, Callable[[Host, Any], None]] = {
     "disconnect": _disconnect,
     "frames": _frames,
     "throttle": _throttle,
+    "stall": _stall,
     "agent_killed": _agent_killed,
     "sleep": _sleep,
 }

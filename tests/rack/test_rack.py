@@ -11,7 +11,7 @@ from tests.rack.course import Course
 from tests.rack.rack import Rack, rack
 
 TABLE = faults.load()
-SHORT_RUNS, RUNS = 2, 20
+SHORT_RUNS, RUNS = 2, 50
 HOUR_S = 3600
 
 

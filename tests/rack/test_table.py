@@ -15,18 +15,48 @@ import pytest
 from agent import engine
 from inventory import loader
 from smoketests import cluster
-from tests.rack import children, cpio, faults, inventory, machines, results, steps
+from tests.rack import children, course, cpio, faults, inventory, machines, results, steps
 from tests.rack.course import Course, Healthy
+from tests.rack.rack import Rack
 from tests.real.sshd import make_key
 
 TABLE = faults.load()
-LEAST, SHORT = 45, 8
+LEAST, LEAST_SILENT, SHORT = 110, 5, 8
 
 
 def test_the_table_is_long_and_its_short_set_is_short() -> None:
     assert len(TABLE) >= LEAST
+    assert len([fault for fault in TABLE if not fault.see]) >= LEAST_SILENT
     assert len(faults.chosen(TABLE, short=True)) == SHORT
     assert {fault.host for fault in faults.chosen(TABLE, short=True)} == {host.name for host in machines.MACHINES}
+
+
+def test_faults_are_done_together_only_where_none_is_anothers_sign() -> None:
+    for name in {fault.host for fault in TABLE}:
+        groups = faults.grouped([fault for fault in TABLE if fault.host == name])
+
+        assert sorted(fault.name for group in groups for fault in group) == sorted(
+            fault.name for fault in TABLE if fault.host == name
+        )
+        for group in groups:
+            assert len(group) == 1 or not any(fault.alone for fault in group)
+            assert len({bool(fault.see) for fault in group}) == 1, "what must not alarm stands with its like"
+            for fault in group:
+                others = [other for other in group if other is not fault]
+                assert not {*fault.see} & {subject for other in others for subject in (*other.see, *other.may)}
+
+
+def test_a_fault_done_again_by_hand_is_told_as_a_second_try(tmp_path: pathlib.Path) -> None:
+    rack, name = Rack(tmp_path), TABLE[0].name
+    bad, good = Course(TABLE[0], problem="not healed"), Course(TABLE[0], seen_in=1, healed_in=1)
+    course.keep(rack, [bad, Course(TABLE[1], seen_in=1, healed_in=1)])
+    assert next((one.fault.name, one.is_good, one.before) for one in course.kept(rack)) == (name, False, "")
+
+    course.keep(rack, [good])
+    course.keep(rack, [good])
+
+    first, other = course.kept(rack)
+    assert first.is_good and "not healed" in first.before and not other.before
 
 
 @pytest.mark.parametrize("fault", TABLE, ids=lambda fault: fault.name)
