@@ -119,7 +119,7 @@ def _need(said: str | Mapping[str, object]) -> Need:
         return Need(said, late=is_late(said))
     kind = str(said["kind"])
     late, optional = bool(said.get("late", is_late(kind))), bool(said.get("optional", False))
-    return Need(kind, str(said.get("of", "")), late, optional)
+    return Need(kind, str(said.get("of", "")), late, optional, str(said.get("holds", "")))
 
 
 def step(said: Mapping[str, object]) -> Step:

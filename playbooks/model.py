@@ -35,13 +35,14 @@ class Finding(NamedTuple):
 class Need(NamedTuple):
     """Something on the machine. of: the other need that it belongs to. late: found when it is first used.
 
-    optional: a machine without it is none the worse; its fields are empty then.
+    optional: a machine without it is none the worse; its fields are empty then. holds: a field that must not be empty.
     """
 
     kind: str
     of: str = ""
     late: bool = False
     optional: bool = False
+    holds: str = ""
 
 
 class Condition(NamedTuple):

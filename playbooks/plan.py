@@ -15,7 +15,7 @@ from agent.formats.text import printable
 from agent.host import CannotTell
 from agent.report import timestamp
 from agent.status import FINE
-from playbooks import filling, kinds, loader
+from playbooks import filling, kinds, loader, refusals
 from playbooks.facts import ASKS, Choice, Look, NotFound, blocks, find
 from playbooks.filling import Filling
 from playbooks.kinds import Fact
@@ -70,6 +70,8 @@ class Plan:
 
 def make(playbook: Playbook, target: Target, choice: Choice, say: Say, before: Plan | None = None) -> Plan:
     """Look at the machine; nothing there is changed. before: an earlier plan, whose made-up facts stay. CannotPlan."""
+    if no_rights := refusals.rights(playbook, target.host):
+        raise CannotPlan(no_rights)
     untold: list[str] = []
     findings = _findings(playbook, target, say, untold)
     look = Look(target.host, target.view(), findings)
@@ -83,6 +85,7 @@ def make(playbook: Playbook, target: Target, choice: Choice, say: Say, before: P
                 facts[name] = find(name, need.kind, look, choice, facts.get(need.of), need.optional)
             except NotFound as error:
                 problems.append(str(error))
+    problems += refusals.empty(playbook, facts)
     if problems:
         raise CannotPlan("\n".join([*problems, *untold]))
     with open(playbook.path, encoding="utf-8") as file:

@@ -11,7 +11,7 @@ import click
 from agent.formats.text import printable
 from playbooks import journal as journals
 from playbooks import plan as plans
-from playbooks import plan_text, progress, rolling, show
+from playbooks import plan_text, progress, refusals, rolling, show
 from playbooks import run as carrying_out
 from playbooks.command import (
     ACCESS,
@@ -194,7 +194,11 @@ def _target_again(plan: Plan, store: str, options: dict[str, Any]) -> Target:
     """The machine of the plan; its inventory, if no other is named."""
     options["inventories"] = options["inventories"] or plan.inventories
     options["host"] = plan.host
-    return target_of(store, **options)
+    target = target_of(store, **options)
+    if no_rights := refusals.rights(plan.playbook, target.host):
+        target.close()
+        fail(no_rights)
+    return target
 
 
 def _carry_out(
