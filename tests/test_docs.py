@@ -80,3 +80,19 @@ def test_the_unit_is_locked_down() -> None:
 
     assert grade, answer.stdout + answer.stderr
     assert float(grade.group(1)) < 6.0
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is missing (package systemd)")
+def test_systemd_takes_the_agents_units_without_a_word(tmp_path: pathlib.Path) -> None:
+    """`verify` names unknown settings and programs that are not there."""
+    for name in ("fleet-smoke-agent.service", "fleet-smoke-agent.timer"):
+        text = (ROOT / "packaging" / name).read_text()
+        (tmp_path / name).write_text(text.replace("/opt/fleet-smoke/bin/python", sys.executable))
+    answer = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", tmp_path / "fleet-smoke-agent.service",
+         tmp_path / "fleet-smoke-agent.timer"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    about = [row for row in answer.stderr.splitlines() if "fleet-smoke" in row]
+    assert answer.returncode == 0 and not about, answer.stderr
