@@ -43,7 +43,7 @@ TOOLS = frozenset((
     "smartctl", "ipmitool", "ethtool", "nft", "iptables-save", "ip6tables-save", "systemctl", "journalctl", "chronyc",
     "ntpq", "timedatectl", "storcli", "storcli64", "storcli2", "perccli", "perccli64", "perccli2", "ssacli", "hpssacli",
     "MegaCli", "MegaCli64", "megacli", "arcconf", "mvcli", "mnv_cli", "zpool", "btrfs", "mdadm", "dmidecode", "lspci",
-    "dpkg-query", "rpm", "mdatp", "env", "date",
+    "dpkg-query", "rpm", "mdatp", "env", "date", "vmware-toolbox-cmd",
 ))  # fmt: skip
 # What the kernel passes on from others: its command line, which may name passwords, and audited commands.
 OF_OTHERS = re.compile(

@@ -87,14 +87,18 @@ class State:
     def delta(self, key: str, value: int) -> Optional[Delta]:
         """Growth of a counter since the last run of this boot, and remember it.
 
-        None on the first sight. A counter that fell was reset: it then counts from zero.
+        None on the first sight. A counter that fell was reset: it then counts from zero, unless the next run sees it
+        where it was: then it was misread.
         """
-        with self._lock:
-            self._after["counters"][key] = [self._now, value]
         before = self._before["counters"].get(key) if self.same_boot else None
+        fell = before is not None and value < before[1]
+        with self._lock:
+            self._after["counters"][key] = [self._now, value, before[1]] if fell else [self._now, value]
         if before is None:
             return None
-        at, old = before
+        at, old = before[:2]
+        if len(before) == 3 and value >= before[2] > old:
+            old = before[2]
         return Delta(value - old if value >= old else value, max(self._now - at, 0.0))
 
     def history(self, key: str, value: int) -> List[Stretch]:
@@ -135,8 +139,11 @@ class State:
         return self.growths(key, value, days)[0]
 
     def growths(self, key: str, value: int, *days: float) -> List[Optional[int]]:
-        """The same over several spans of time, of a number that is remembered once."""
-        earlier = self.history(key, value)
+        """The same over several spans of time, of a number that is remembered once.
+
+        A number that one run saw fall, and that is again what it was or more, was misread by that run.
+        """
+        earlier = _as_read(self.history(key, value), value)
         seen = [[row.value for row in earlier if row.until >= self._now - span * DAY_S] for span in days]
         return [value - min(values) if values else None for values in seen]
 
@@ -245,6 +252,17 @@ def _stretch(row: Any) -> Optional[Stretch]:
     if any(isinstance(part, bool) or not isinstance(part, (int, float)) for part in row):
         return None
     return Stretch(float(row[0]), float(row[-2]), int(row[-1])) if all(0 <= part < 2**63 for part in row) else None
+
+
+def _as_read(rows: List[Stretch], value: int) -> List[Stretch]:
+    """Without what one run alone saw below the value before and the value after it, the last of which is `value`."""
+    after = [row.value for row in rows[1:]] + [value]
+    before = [None, *(row.value for row in rows)]
+    return [
+        row
+        for row, last, following in zip(rows, before, after)
+        if last is None or row.since != row.until or not row.value < last <= following
+    ]
 
 
 def _newest_of_each_kind(rows: List[List[Any]]) -> List[List[Any]]:

@@ -37,7 +37,8 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_counter(row: Any) -> bool:
-    return isinstance(row, list) and len(row) == 2 and is_time(row[0]) and _is_number(row[1])
+    whole = isinstance(row, list) and len(row) in (2, 3) and is_time(row[0])
+    return whole and all(_is_number(value) for value in row[1:])
 
 
 def _is_finding(row: Any) -> bool:

@@ -4,7 +4,8 @@ Asked of the time daemon that runs (chronyd, ntpd, systemd-timesyncd), whose wor
 state (adjtimex), or of the kernel where none runs.
 Warning: the clock is off by 50 ms; two daemons steer it at once; its daemon has no time server, follows nothing but its
 own clock, or has heard no time server for 4 hours; it says synchronised and the kernel does not; no daemon runs, though
-the kernel's clock was set lately; it is not synchronised on a machine without Kafka or ZooKeeper.
+the kernel's clock was set lately, or VMware Tools alone set it; it is not synchronised on a machine without Kafka or
+ZooKeeper.
 Critical: off by 500 ms, whatever the daemon says of itself ("Leap Normal" with seconds of offset is not well), or not
 synchronised; in the first 5 minutes of a daemon that is a warning.
 Unknown: the daemon runs but does not answer.
@@ -36,6 +37,7 @@ class Facts(NamedTuple):
     """daemons: those that run. source: who said it. unheard_s: since the last word of a time server, where told.
 
     serves: Kafka or ZooKeeper is here. kernel_synchronised: by adjtimex; None if the daemon does not tell the kernel.
+    guest_tools: what of the hypervisor sets the clock where no daemon runs.
     """
 
     daemons: Tuple[str, ...]
@@ -49,6 +51,7 @@ class Facts(NamedTuple):
     kernel_max_error_ms: float
     kernel_synchronised: Optional[bool] = True
     serves: bool = True
+    guest_tools: str = ""
 
 
 def find(host: Host) -> Sequence[str]:
@@ -82,6 +85,7 @@ def look(host: Host, item: str) -> Facts:
         kernel_max_error_ms=round(kernel.max_error_ms, 1),
         kernel_synchronised=kernel.synchronised if told else None,
         serves=bool(host.expected.roles),
+        guest_tools="" if first else time_daemons.guest_tools(host),
     )
 
 
@@ -98,11 +102,14 @@ def _judge_keeping(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]
     unheard_s = facts.unheard_s or 0.0
     if not facts.synchronised:
         settling = facts.daemon_age_s is not None and facts.daemon_age_s < limits["settling_minutes"] * 60
-        how = warning if settling or not facts.serves else critical
+        how = warning if settling or not facts.serves or facts.guest_tools else critical
         yield how(_unsynchronised(facts), PLAYBOOK)
     elif not facts.daemons and facts.kernel_max_error_ms >= limits["unkept_error_ms_warning"]:
         error = f"the kernel reckons it may be off by {facts.kernel_max_error_ms:.0f} ms"
-        yield warning(f"no time daemon runs that keeps the clock: {error}", PLAYBOOK)
+        nobody = "no time daemon runs that keeps the clock"
+        yield warning(
+            f"{f'only {facts.guest_tools} set the clock' if facts.guest_tools else nobody}: {error}", PLAYBOOK
+        )
     elif facts.own_clock:
         yield warning(f"{facts.source} follows only its own clock, no time server", PLAYBOOK)
     elif unheard_s >= limits["unheard_hours_warning"] * 3600:
@@ -124,6 +131,9 @@ def _judge_offset(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
 
 
 def _unsynchronised(facts: Facts) -> str:
+    if facts.guest_tools:
+        said = f"only {facts.guest_tools} set the clock, by that of the hypervisor, and the kernel is not synchronised"
+        return f"{said}: its offset is not known; run chronyd or ntpd"
     if not facts.daemons:
         return "no time daemon runs and the kernel's clock is not synchronised"
     since = f"; last synchronised {_ago(facts.unheard_s)} ago" if facts.unheard_s else ""

@@ -1,8 +1,8 @@
 """Do packets get through: from here, into the servers' listen queues, and past connection tracking?
 
 A link that loses packets, a listen queue that overflows and a full tracking table all look like a slow or dead peer.
-Counted since the last run, in the network namespace of the server that runs here. Items: `retransmissions`, `listen
-queues`, `connection tracking`, and `MTU`, which the cluster check `drift` compares between peers.
+Counted since the last run, in the network namespace of the server that runs here, and anew when that is another one.
+Items: `retransmissions`, `listen queues`, `connection tracking`, and `MTU`, which the cluster check `drift` compares.
 Warning: 2 % of the segments sent again (50 at least); 10 overflows of a listen queue; tracking table 75 % full.
 Critical: 10 % sent again, 5 a second at least; the tracking table is 95 % full or dropped packets for want of room.
 Ok again: in the first run after which it did not go on.
@@ -57,12 +57,21 @@ def look(host: Host, item: str) -> Facts:
         return _look_at_tracking(host)
     counters = tcp_counters.counters(host)
     if item == LISTEN:
-        overflows, seconds = _growth(host, "ListenOverflows", counters.get("TcpExt.ListenOverflows"))
+        overflows, seconds = _tcp_growth(host, "ListenOverflows", counters.get("TcpExt.ListenOverflows"))
         return Facts(item, seconds, overflows=overflows)
-    sent, seconds = _growth(host, "OutSegs", counters.get("Tcp.OutSegs"))
-    again, _seconds = _growth(host, "RetransSegs", counters.get("Tcp.RetransSegs"))
+    sent, seconds = _tcp_growth(host, "OutSegs", counters.get("Tcp.OutSegs"))
+    again, _seconds = _tcp_growth(host, "RetransSegs", counters.get("Tcp.RetransSegs"))
     # OutSegs does not count those sent again (RFC 4022)
     return Facts(item, seconds, sent=sent + again, sent_again=again)
+
+
+def _tcp_growth(host: Host, name: str, value: Optional[int]) -> Tuple[int, float]:
+    """Counted anew in the first run that reads another network namespace: a container's broker stopped or started."""
+    where, key = tcp_counters.namespace(host), f"{SUBJECT}/{name}"
+    same = host.state.cursor(key) in (None, where)
+    host.state.set_cursor(key, where)
+    grown = _growth(host, name, value)
+    return grown if same else (0, 0.0)
 
 
 def _growth(host: Host, name: str, value: Optional[int]) -> Tuple[int, float]:

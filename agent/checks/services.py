@@ -22,11 +22,15 @@ from agent.status import Verdict, combine, critical, moment, unknown, warning
 
 LIMITS = {"clear_after_hours": 24, "starting_minutes": 10}
 PLAYBOOK = "broker-down"
-# A restart shifts the start by more than the clock's corrections do.
-SAME_START_S = 5
 # what holds a process -> what lets it go
 STOPPED, FROZEN, TRACED = "stopped (SIGSTOP)", "frozen by its cgroup", "held by a debugger"
-HELD = {STOPPED: "kill -CONT {pid}", FROZEN: "systemctl thaw {unit}", TRACED: "end the debugger"}
+FROZEN_V1 = "frozen by its cgroup (v1)"
+HELD = {
+    STOPPED: "kill -CONT {pid}",
+    FROZEN: "systemctl thaw {unit}",
+    FROZEN_V1: "docker unpause, or write THAWED to its freezer.state",
+    TRACED: "end the debugger",
+}
 UNITS = {
     "broker": ("kafka.service", "confluent-server.service", "confluent-kafka.service", "kafka-broker.service"),
     "controller": ("kafka-controller.service", "confluent-kcontroller.service", "kafka.service"),
@@ -84,7 +88,8 @@ def look(host: Host, item: str) -> Facts:
     process = row.service.process
     own_unit = systemd.unit_of(host, process.pid)
     unit = _unit(host, row.role, own_unit)
-    _note_restart(host, item, process.pid, process.started_at, unit)
+    state, began = file_system.process(host, process.pid)
+    _note_restart(host, item, [process.pid, began], process.started_at, unit)
     ports = _ports(host, row)
     listening = sockets.listening_ports(host, process.pid) if ports else frozenset()
     restarts = host.state.incidents("services", item)
@@ -101,16 +106,17 @@ def look(host: Host, item: str) -> Facts:
         closed_ports=tuple(port for port in ports if port not in listening),
         restarted_hours_ago=tuple(host.hours_since(restart.at) for restart in restarts),
         restarted_times=tuple(restart.times for restart in restarts),
-        held=_held(host, process.pid),
+        held=_held(host, process.pid, state),
     )
 
 
-def _held(host: Host, pid: int) -> str:
+def _held(host: Host, pid: int, state: str) -> str:
     """By what a process is kept from running: state T or t of /proc/<pid>/stat, or its cgroup's freezer."""
-    state, _began = file_system.process(host, pid)
     if state in ("T", "t"):
         return STOPPED if state == "T" else TRACED
-    return FROZEN if systemd.is_frozen(host, pid) else ""
+    if systemd.is_frozen(host, pid):
+        return FROZEN
+    return FROZEN_V1 if systemd.is_frozen_v1(host, pid) else ""
 
 
 def _unit(host: Host, role: str, own_unit: str) -> Optional[systemd.Unit]:
@@ -124,14 +130,23 @@ def _said(unit: Optional[systemd.Unit]) -> Tuple[str, str]:
     return unit.name, unit.state + (f", {unit.result}" if unit.result not in ("", "success") else "")
 
 
-def _note_restart(host: Host, item: str, pid: int, started_at: float, unit: Optional[systemd.Unit]) -> None:
-    """A process that is not the one of the last run, in the same boot, was restarted: once, or as systemd counted."""
+def _note_restart(host: Host, item: str, process: List[Any], started_at: float, unit: Optional[systemd.Unit]) -> None:
+    """A process that is not the one of the last run, in the same boot, was restarted: once, or as systemd counted.
+
+    process: its number, and when it began in clock ticks since the boot, which no step of the clock moves.
+    """
     before = host.state.cursor(f"services/{item}")
-    host.state.set_cursor(f"services/{item}", [pid, started_at])
+    host.state.set_cursor(f"services/{item}", process)
     counted = host.state.delta(f"services/{item}/restarts", unit.restarts) if unit and unit.restarts >= 0 else None
-    if before and (before[0] != pid or abs(before[1] - started_at) > SAME_START_S):
+    if isinstance(before, list) and len(before) == 2 and _is_another(before, process):
         times = max(counted.change if counted else 0, 1)
         host.state.add_incidents("services", item, [Incident("restart", started_at, times)])
+
+
+def _is_another(before: List[Any], now: List[Any]) -> bool:
+    """An older agent noted the time of day for the beginning: that is not compared, nor is what was not told."""
+    comparable = isinstance(before[1], str) and before[1] and now[1]
+    return bool(before[0] != now[0] or (comparable and before[1] != now[1]))
 
 
 def _ports(host: Host, row: kafka.Known) -> Tuple[int, ...]:

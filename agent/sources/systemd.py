@@ -52,6 +52,19 @@ def is_frozen(host: Host, pid: int) -> bool:
         return False
 
 
+def is_frozen_v1(host: Host, pid: int) -> bool:
+    """The same where the freezer is a hierarchy of cgroup v1 of its own; it tells of those above, too."""
+    try:
+        rows = [row.strip().split(":", 2) for row in host.read(f"/proc/{pid}/cgroup").splitlines()]
+        path = next((row[2] for row in rows if len(row) == 3 and "freezer" in row[1].split(",")), "")
+        if not path.startswith("/") or "/.." in path:
+            return False
+        state = host.read(f"/sys/fs/cgroup/freezer{path.rstrip('/')}/freezer.state").strip()
+        return state in ("FROZEN", "FREEZING")
+    except CannotTell:
+        return False
+
+
 def units(host: Host, *names: str) -> List[Unit]:
     """Those of the named units that exist; none where there is no systemd to ask."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Dict, Optional
 
 from agent.host import CannotTell, Host, Missing, NotApplicable, shared
@@ -41,6 +42,18 @@ def _base(host: Host) -> str:
         services = []
     own = [f"/proc/{service.process.pid}/net" for service in services]
     return next((base for base in own if host.exists(f"{base}/snmp")), "/proc/net")
+
+
+def namespace(host: Host) -> str:
+    """Whose counters these are, such as `net:[4026531840]`; empty if it cannot be told.
+
+    The link is resolved to /proc/4242/ns/net:[4026531840], and that number is the process's, new in each run.
+    """
+    process = _base(host).split("/")[2].replace("net", "self")
+    try:
+        return os.path.basename(host.link(f"/proc/{process}/ns/net"))
+    except CannotTell:
+        return ""
 
 
 def parse(text: str) -> Dict[str, int]:

@@ -18,6 +18,8 @@ DAEMONS = {
     "phc2sys": "phc2sys",
 }
 
+VMWARE_TOOLS = "VMware Tools"
+
 # System time of `ntpq -c rv`, in seconds since 1900: reftime=e6d2ecb6.2f1a9fbe
 NTP_TO_UNIX_S = 2208988800
 # touched by systemd-timesyncd whenever it sets the clock (systemd-timesyncd.service(8))
@@ -57,6 +59,20 @@ def running(host: Host) -> Dict[str, Process]:
         if daemon and not (daemon == "phc2sys" and "ntpshm" in process.argv):
             found.setdefault(daemon, process)
     return {daemon: found[daemon] for daemon in dict.fromkeys(DAEMONS.values()) if daemon in found}
+
+
+def guest_tools(host: Host) -> str:
+    """What of the hypervisor sets this virtual machine's clock, where nothing else does; empty if nothing.
+
+    `vmware-toolbox-cmd timesync status` prints Enabled or Disabled; VMware disables it by default.
+    """
+    if not any(process.name == "vmtoolsd" for process in host.processes()):
+        return ""
+    try:
+        said = host.run("vmware-toolbox-cmd", "timesync", "status").out.strip()
+    except CannotTell:
+        said = ""
+    return "" if said == "Disabled" else VMWARE_TOOLS
 
 
 def ask(host: Host, daemon: str) -> Optional[Tracking]:

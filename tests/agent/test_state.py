@@ -262,3 +262,35 @@ def run_with(name: str, text: str) -> tuple[list[Finding], str]:
     host = story(name)
     host.state = State(host.boot_id(), host.now(), text)
     return run_checks(host), host.state.dump()
+
+
+def test_a_counter_that_one_run_misread_did_not_grow() -> None:
+    first = State("boot-1", NOW)
+    first.delta("resets", 500)
+    misread = after(first, 60)
+    misread.delta("resets", 0)
+
+    again = after(misread, 60).delta("resets", 500)
+    more = after(misread, 60).delta("resets", 503)
+    reset = after(misread, 60).delta("resets", 7)
+
+    assert [delta and delta.change for delta in (again, more, reset)] == [0, 3, 7]
+
+
+@pytest.mark.parametrize(
+    ("seen", "grown"),
+    [
+        ((500, 0, 500), 0),
+        ((500, 500, 0, 502), 2),
+        ((500, 0, 30), 30),  # a drive that was given a new counter
+        ((500, 0, 0, 500), 500),  # two runs saw it
+        ((0, 0, 8), 8),
+    ],
+)
+def test_a_slow_number_that_one_run_misread_did_not_grow(seen: tuple[int, ...], grown: int) -> None:
+    state = State("boot-1", NOW)
+    for hours, value in enumerate(seen[:-1], 1):
+        state.growth("crc", value, 7.0)
+        state = after(state, hours * 3600)
+
+    assert state.growth("crc", seen[-1], 7.0) == grown

@@ -282,3 +282,29 @@ def test_odd_output_never_breaks_the_check(daemon: str, data: st.DataObject) -> 
 
     assert finding.status != "ok" or len(out) > 20
     assert "\n" not in finding.verdict.reason
+
+
+# vmware-toolbox-cmd(1): Enabled, or Disabled with a code that is not 0
+@pytest.mark.parametrize(
+    ("said", "kernel", "expected"),
+    [
+        ("Enabled\n", UNKEPT, "warning"),
+        ("", UNKEPT, "warning"),
+        ("Disabled\n", UNKEPT, "critical"),
+        ("Enabled\n", KEPT, "ok"),
+    ],
+)
+def test_vmware_tools_alone_are_judged_by_what_the_kernel_says(said: str, kernel: KernelClock, expected: str) -> None:
+    host = machine("vmtoolsd", kernel)
+    host.commands["vmware-toolbox-cmd timesync status"] = Answer(0, said, "")
+    finding = look_at(host)
+
+    assert finding.status == expected
+    assert ("VMware Tools" in finding.verdict.reason) == (expected == "warning")
+
+
+def test_vmware_tools_beside_a_daemon_are_not_asked() -> None:
+    host = machine("vmtoolsd", UNKEPT)
+    host.answers["processes"] += [Process(78, "phc2sys", ("phc2sys", "-a"), "root", NOW - 86400)]
+
+    assert "VMware" not in look_at(host).verdict.reason

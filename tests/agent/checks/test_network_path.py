@@ -12,6 +12,7 @@ from agent.checks.network_path import LISTEN, MTU, SENT_AGAIN, TRACKING
 from agent.host import Interface
 from agent.sources import tcp_counters
 from agent.status import Finding
+from tests.agent import servers
 from tests.machine import HandmadeHost, by_item, next_run, run_checks
 
 ETH0 = Interface("eth0", "physical", "ixgbe", "02:00:00:00:00:01", "0000:05:00.0", "")
@@ -109,3 +110,25 @@ def test_rubbish_never_fails(text: str) -> None:
     host.files.update(dict.fromkeys(files(), text))
 
     assert len(look(host)) == 4
+
+
+def namespaces(number: int) -> dict[str, Any]:
+    """As os.path.realpath gives the link: with the number of the process that asks."""
+    return {"link /proc/self/ns/net": f"/proc/{number}/ns/net:[4026531840]"}
+
+
+def test_counters_of_another_network_namespace_are_not_compared() -> None:
+    """A containerised broker stopped: what is read now are the counters of the host, which are far higher."""
+    broker = servers.broker()
+    own = {f"/proc/4242/{path.removeprefix('/proc/')}": text for path, text in files(sent=1000, again=1).items()}
+    inside = {"link /proc/4242/ns/net": "/proc/4242/ns/net:[4026532999]", "processes": [broker]}
+    first = HandmadeHost(files={**files(10**9, 10**8), **own},
+                         answers={**servers.answers([broker]), **inside, "interfaces": [ETH0]})  # fmt: skip
+    assert look(first)[SENT_AGAIN].status == "ok"
+
+    stopped = next_run(first, answers={"processes": [], **namespaces(77)})
+    found = look(stopped)
+    assert {found[item].verdict.reason for item in (SENT_AGAIN, LISTEN)} == {"counted from now on"}
+
+    later = next_run(stopped, files=files(10**9 + 98_000, 10**8 + 2_000), answers=namespaces(78))
+    assert look(later)[SENT_AGAIN].status == "warning"

@@ -180,11 +180,33 @@ def test_a_start_after_a_reboot_is_no_restart() -> None:
     assert look_at(after).status == "ok"
 
 
-def test_a_start_time_that_moved_with_the_clock_is_no_restart() -> None:
-    before = machine(broker())
+# /proc/<pid>/stat: the 22nd field is when it began, in ticks since the boot
+BEGAN = "4242 (java) S 1 4242 4242 0 -1 1077936384 1113 0 0 0 3 1 0 0 20 0 88 0 {} 12 4 18446744073709551615"
+
+
+@pytest.mark.parametrize("step_s", [2, 8, -3600])
+def test_a_start_time_that_moved_with_the_clock_is_no_restart(step_s: int) -> None:
+    before = machine(broker(), files={"/proc/4242/stat": BEGAN.format(8841)})
     look_at(before)
 
-    assert look_at(next_run(before, answers=answers([broker(started_at=NOW - 86400 + 2)]))).status == "ok"
+    assert look_at(next_run(before, answers=answers([broker(started_at=NOW - 86400 + step_s)]))).status == "ok"
+
+
+def test_a_process_with_the_number_of_the_one_before_is_a_restart() -> None:
+    before = machine(broker(), files={"/proc/4242/stat": BEGAN.format(8841)})
+    look_at(before)
+
+    told = answers([broker(started_at=NOW - 60)])
+    again = next_run(before, answers=told, files={"/proc/4242/stat": BEGAN.format(990_000)})
+    assert "was restarted" in look_at(again).verdict.reason
+
+
+@pytest.mark.parametrize("noted", [[4242, NOW - 86400 + 60], [4242, ""], "rubbish", [4242]])
+def test_what_an_older_agent_noted_of_a_start_is_not_compared(noted: Any) -> None:
+    before = machine(broker(), files={"/proc/4242/stat": BEGAN.format(8841)})
+    before.state.set_cursor("services/broker", noted)
+
+    assert look_at(next_run(before)).status == "ok"
 
 
 def systemd_says(names: str, **fields: str) -> dict[str, Any]:
@@ -278,6 +300,17 @@ def test_a_process_whose_cgroup_is_frozen_is_critical(events: str, expected: str
     (finding,) = run_checks(machine(broker(), files=files), "services")
 
     assert finding.status == expected
+
+
+@pytest.mark.parametrize(("state", "expected"), [("FROZEN", "critical"), ("FREEZING", "critical"), ("THAWED", "ok")])
+def test_a_process_in_a_frozen_cgroup_of_version_1_is_critical(state: str, expected: str) -> None:
+    """`docker pause` on a machine with cgroup v1: the process is in state D, and its port accepts."""
+    files = {"/proc/4242/cgroup": "9:memory:/docker/0a1b\n7:freezer:/docker/0a1b\n0::/\n",
+             "/sys/fs/cgroup/freezer/docker/0a1b/freezer.state": f"{state}\n"}  # fmt: skip
+    (finding,) = run_checks(machine(broker(), files=files), "services")
+
+    assert finding.status == expected
+    assert (state == "THAWED") == ("docker unpause" not in finding.verdict.reason)
 
 
 @given(st.text(max_size=80))
