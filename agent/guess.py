@@ -7,7 +7,7 @@ from typing import List, Sequence, Tuple
 from agent.expected import Expected, ExpectedMount
 from agent.host import CannotTell, Host
 from agent.named_tuples import NamedTuple
-from agent.sources import data_mounts, kafka, mount_table
+from agent.sources import data_mounts, kafka, mount_table, server_folders
 from agent.status import moment
 
 MOUNTS = "guess.mounts"
@@ -73,7 +73,13 @@ def _why(host: Host, known: Sequence[kafka.Known]) -> str:
 def _log_dir_mounts(host: Host, known: Sequence[kafka.Known]) -> Tuple[str, ...]:
     """The mounts that hold the brokers' log dirs, or held them in the last days."""
     brokers = [(row.service, row.settled) for row in known if row.service and row.role == "broker"]
-    folders = {path: settled for one, settled in brokers if one and one.config for path in kafka.log_dirs(one.config)}
+    folders = {
+        folder.path: settled
+        for one, settled in brokers
+        if one and one.config
+        for folder in (server_folders.located(host, one.process.pid, path) for path in kafka.log_dirs(one.config))
+        if folder.path
+    }
     return data_mounts.holding(host, MOUNTS, list(folders), [path for path, settled in folders.items() if not settled])
 
 

@@ -61,11 +61,14 @@ def touch_usage(path: str) -> Dict[str, Any]:
     }
 
 
-def touch_write(path: str, uid: int = 0, gid: int = 0, groups: Sequence[int] = ()) -> Dict[str, Any]:
+def touch_write(path: str, uid: int = 0, gid: int = 0, groups: Sequence[int] = (), tree_of: int = 0) -> Dict[str, Any]:
     """The one write of the whole agent: an unnamed file of one byte, synced and gone when closed.
 
     As the user of that id, where this process may become that user; else `may_write` tells by the permission bits.
+    tree_of: the process in whose tree the path is.
     """
+    if tree_of:
+        regular_files.enter_tree_of(tree_of)
     facts = _become(path, uid, gid, groups) if uid else {}
     handle = os.open(path, os.O_TMPFILE | os.O_WRONLY, 0o600)
     try:
@@ -83,11 +86,8 @@ def _become(path: str, uid: int, gid: int, groups: Sequence[int]) -> Dict[str, A
         os.setresgid(gid, gid, gid)
         os.setresuid(uid, uid, uid)
     except OSError:  # not root, or a user that this namespace does not map
-        seen = os.stat(path)
-        shift = 6 if seen.st_uid == uid else 3 if seen.st_gid in (gid, *groups) else 0
-        enters_and_writes = (seen.st_mode >> shift) & 3 == 3
-        listed = "system.posix_acl_access" in os.listxattr(path)
-        return {} if listed else {"may_write": enters_and_writes}
+        may = regular_files.Rights(uid, frozenset((gid, *groups))).may_write_in(path)
+        return {} if may is None else {"may_write": may}
     return {"as_user": True}
 
 
@@ -303,6 +303,8 @@ def _answer(connection: socket.socket) -> None:
         named_by = [request["rights_of"], request.get("listed_at", 0.0)] if request.get("rights_of") else []
         kind = "named" if named_by and request["touch"] == "read" else request["touch"]
         reply = TOUCHES[kind](*request["arguments"], *named_by)
+    except regular_files.NotEntered as error:
+        reply = {"cannot": str(error)}
     except OSError as error:
         reply = {
             "errno": errno.errorcode.get(error.errno or 0, str(error.errno)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import BinaryIO, FrozenSet, Optional
+from typing import BinaryIO, FrozenSet, List, Optional
 
 from agent.named_tuples import NamedTuple
 
@@ -25,16 +25,65 @@ class Rights(NamedTuple):
         above = [path[:at] or "/" for at, letter in enumerate(path) if letter == "/"]
         return all(self._may(os.stat(folder), 1) for folder in above)
 
+    def may_write_in(self, path: str) -> Optional[bool]:
+        """By the permission bits of a folder and of those above it; None where an access list may say otherwise."""
+        above = [path[:at] or "/" for at, letter in enumerate(path) if letter == "/" and path != "/"]
+        if any("system.posix_acl_access" in os.listxattr(folder) for folder in [*above, path]):
+            return None
+        seen = os.stat(path)
+        return self.may_reach(path) and self._may(seen, 2) and self._may(seen, 1)
+
     def _may(self, seen: os.stat_result, bit: int) -> bool:
         shift = 6 if seen.st_uid == self.uid else 3 if seen.st_gid in self.groups else 0
         return self.uid == 0 or bool(seen.st_mode >> shift & bit)
 
 
-def take_rights_of(pid: int, listed_at: float = 0.0) -> Optional[Rights]:
-    """From now on files are opened as that process's user and groups, if we are root; for a child of the server only.
+class NotEntered(Exception):
+    """The tree of another process may not be entered: what it names cannot be looked at."""
 
-    The real user stays root, so that the other user can neither stop nor trace this process. Where root itself may not
-    do that (a systemd unit without CAP_SETUID), the rights to be held against each file's permission bits.
+
+# The descriptors of this process, as /proc shows them: kept where another tree was entered, which may have no /proc.
+_descriptors: List[int] = []
+
+
+def enter_tree_of(pid: int) -> None:
+    """From now on paths mean what they mean to that process: in its container, or with the mounts of its unit.
+
+    For a child of the server only. NotEntered where that is not allowed (a systemd unit without CAP_SYS_CHROOT).
+    """
+    root = f"/proc/{pid}/root"
+    _descriptors.append(os.open("/proc/self/fd", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
+    try:
+        os.chroot(root)
+        os.chdir("/")
+    except PermissionError:
+        if not _is_root_folder(root):
+            raise NotEntered(f"the tree of process {pid}, a container or unit, may not be entered") from None
+
+
+def _is_root_folder(path: str) -> bool:
+    """Whether this is our root folder, too: then the trees differ by some mounts at most."""
+    try:
+        return os.path.samestat(os.stat(path), os.stat("/"))
+    except OSError:
+        return False
+
+
+def _sees_another_tree(pid: int) -> bool:
+    """Whether a process has mounts or a root folder of its own; False where that may not be seen."""
+    try:
+        ours, theirs = os.stat("/proc/self/ns/mnt"), os.stat(f"/proc/{pid}/ns/mnt")
+    except OSError:
+        return False
+    return not os.path.samestat(ours, theirs) or not _is_root_folder(f"/proc/{pid}/root")
+
+
+def take_rights_of(pid: int, listed_at: float = 0.0) -> Optional[Rights]:
+    """From now on files are opened as that process's user and groups and in its tree, if we are root.
+
+    For a child of the server only. The real user stays root, so that the other user can neither stop nor trace this
+    process. Where root itself may not do that (a systemd unit without CAP_SETUID), the rights to be held against each
+    file's permission bits.
     listed_at: when the process was seen, in seconds since the boot; one that began later has only the same number.
     """
     if os.geteuid() != 0:
@@ -50,6 +99,8 @@ def take_rights_of(pid: int, listed_at: float = 0.0) -> Optional[Rights]:
         raise PermissionError(errno.EACCES, "the process that names it is gone, and another has its number")
     uid, gid = uids[0], gids[0]
     groups = [int(group) for group in said["Groups"].split()]
+    if _sees_another_tree(pid):
+        enter_tree_of(pid)
     try:
         os.setgroups(groups)
         os.setegid(gid)
@@ -74,9 +125,11 @@ def opened(path: str, rights: Optional[Rights] = None) -> BinaryIO:
     try:
         if not stat.S_ISREG(os.fstat(seen).st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
-        where = os.readlink(f"/proc/self/fd/{seen}")
+        at = {"dir_fd": _descriptors[-1]} if _descriptors else {}
+        own = str(seen) if at else f"/proc/self/fd/{seen}"
+        where = os.readlink(own, **at)
         if rights and not (rights.may_read(os.fstat(seen)) and rights.may_reach(where)):
             raise PermissionError(errno.EACCES, "Permission denied")
-        return open(os.open(f"/proc/self/fd/{seen}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+        return open(os.open(own, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC, **at), "rb")
     finally:
         os.close(seen)

@@ -91,9 +91,9 @@ class State:
         where it was: then it was misread.
         """
         before = self._before["counters"].get(key) if self.same_boot else None
-        fell = before is not None and value < before[1]
+        fallen_from = [before[1]] if before is not None and value < before[1] else []
         with self._lock:
-            self._after["counters"][key] = [self._now, value, before[1]] if fell else [self._now, value]
+            self._after["counters"][key] = [self._now, value, *fallen_from]
         if before is None:
             return None
         at, old = before[:2]

@@ -17,7 +17,7 @@ from typing import Any, List, Mapping, Sequence, Tuple
 
 from agent.host import Host
 from agent.named_tuples import NamedTuple
-from agent.sources import antivirus_products, fanotify, kafka, mount_table
+from agent.sources import antivirus_products, fanotify, kafka, mount_table, server_folders
 from agent.status import Verdict, combine, critical, unknown, warning
 
 # accepted: names of products, separated by commas, that the site must run.
@@ -102,9 +102,7 @@ def _data_paths(host: Host) -> List[str]:
     """What the inventory says, or else what the configuration of the running servers says."""
     paths = list(host.expected.mount_paths)
     for service in kafka.services(host):
-        if service.role == "broker":
-            paths += kafka.log_dirs(service.config)
-        paths += [service.config[key] for key in ("dataDir", "dataLogDir") if service.config.get(key)]
+        paths += [folder.path for folder in server_folders.of(host, service) if folder.path]
     return list(dict.fromkeys(paths))
 
 

@@ -68,7 +68,7 @@ def look(host: Host, item: str) -> Facts:
     if not service.config:
         raise CannotTell(f"{'' if host.is_root() else 'needs root: '}{service.config_path} cannot be read")
     values = kafka_settings.values(service.config, setting)
-    return Facts(setting, values, host.expected.layout, *kafka_settings.places(host, service.config))
+    return Facts(setting, values, host.expected.layout, *kafka_settings.places(host, service))
 
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:

@@ -19,20 +19,12 @@ from agent.expected import ExpectedMount
 from agent.host import CannotTell, Host, unless_unsure
 from agent.named_tuples import NamedTuple
 from agent.sources import data_mounts, file_system, mount_identity, mount_table
+from agent.sources import file_system_kinds as kinds
 from agent.status import Verdict, combine, critical, moment, unknown, warning
 
 LIMITS = {"hung_seconds_critical": 60, "errors_per_day_critical": 1, "error_days_warning": 30}
 PLAYBOOK = "hidden-readonly"
 DEADLINE_S = file_system.STAT_DEADLINE_S + file_system.WRITE_DEADLINE_S + file_system.USAGE_DEADLINE_S + 4.0
-
-READ_ONLY_OPTIONS = ("ro", "emergency_ro", "shutdown")
-# What a dead or damaged file system answers with, and the playbook; any other error is not its own.
-SICK = {
-    **dict.fromkeys(("EROFS", "EIO", "EUCLEAN", "EBADMSG", "ESHUTDOWN"), "hidden-readonly"),
-    **dict.fromkeys(("ENXIO", "ENODEV", "ENOMEDIUM", "EREMOTEIO", "ETIMEDOUT"), "replace-jbod-disk"),
-    **dict.fromkeys(("ENOTCONN", "ECONNABORTED", "ESTALE"), "hung-disk"),
-}
-FULL = ("ENOSPC", "EDQUOT")
 
 
 class Facts(NamedTuple):
@@ -40,7 +32,7 @@ class Facts(NamedTuple):
 
     wrong, untold: what the inventory said of the disk and is not so, and what could not be compared. covers: the
     device that this mount hides. stat_error, write_error: errno names. probed: the folder that was written to, empty if
-    none was; writer: as which user, empty: as root; denied_by: whose the folder is that the user may not write to.
+    none was, and unproven why; writer: as which user, empty: as root; denied_by: whose folder it is that may not write.
     """
 
     where: str
@@ -63,6 +55,7 @@ class Facts(NamedTuple):
     probed: str = ""
     writer: str = ""
     denied_by: str = ""
+    unproven: str = ""
     hung: str = ""
     hung_s: float = 0.0
     completed_meanwhile: Optional[int] = None
@@ -104,14 +97,14 @@ def _disk(host: Host, expected: ExpectedMount, mount: mount_table.Mount) -> Dict
         "fstype": mount.fstype,
         "fstype_expected": expected.fstype,
         "covers": mount_identity.covered(host, mount),
-        "read_only": tuple(option for option in mount.options if option in READ_ONLY_OPTIONS),
+        "read_only": tuple(option for option in mount.options if option in kinds.READ_ONLY_OPTIONS),
         "wrong": compared.wrong,
         "untold": compared.untold + drift.untold,
         "belongs_to": mount_identity.owner(host, mount) if compared.wrong else "",
         "its_disk": mount_identity.whereabouts(host, expected) if compared.wrong else "",
         "fstab_problem": drift.problem,
         "options_lost": drift.lost,
-        "options_only_now": tuple(option for option in drift.only_now if option not in READ_ONLY_OPTIONS),
+        "options_only_now": tuple(option for option in drift.only_now if option not in kinds.READ_ONLY_OPTIONS),
     }
 
 
@@ -123,9 +116,12 @@ def _probes(host: Host, mount: mount_table.Mount) -> Dict[str, Any]:
     if not host.expected.write_probe:
         return {}
     writer = data_mounts.writer(host, mount)
-    probe = file_system.takes_write(host, mount.path, writer)
-    room = file_system.room(host, mount.path) if probe.error in FULL else {}
-    denied = (file_system.owner(host, writer.folder) or "another user") if probe.denied else ""
+    try:
+        probe = file_system.takes_write(host, mount.path, writer)
+    except CannotTell as error:
+        return {"unproven": str(error)}
+    room = file_system.room(host, mount.path) if probe.error in kinds.FULL else {}
+    denied = (file_system.owner(host, writer.seen_at) or "another user") if probe.denied else ""
     seen = {"write_error": probe.error, "probed": writer.folder, "writer": writer.user, "denied_by": denied}
     return {**seen, **_hung("write", probe), **room}
 
@@ -182,8 +178,8 @@ def _no_disk(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     if facts.fstype == facts.fstype_expected:
         return
     over = f", mounted over {facts.covers}" if facts.covers else ""
-    kind = mount_table.no_disk(facts.fstype)
-    if kind == mount_table.OVERLAY and facts.where.startswith("/ on "):
+    kind = kinds.no_disk(facts.fstype)
+    if kind == kinds.OVERLAY and facts.where.startswith("/ on "):
         yield warning(f"{facts.fstype}: the data lie in the root of a container and go with it")
     elif kind:
         yield critical(f"{facts.fstype}{over}: {kind}", "replace-jbod-disk")
@@ -192,9 +188,9 @@ def _no_disk(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
 def _failing(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     error = facts.stat_error or facts.write_error
     fails = f"{'stat' if facts.stat_error else 'create'} fails with {error}"
-    if error in SICK:
-        yield critical(fails if facts.read_only else f"{fails} though mounted rw", SICK[error])
-    elif error in FULL:
+    if error in kinds.SICK:
+        yield critical(fails if facts.read_only else f"{fails} though mounted rw", kinds.SICK[error])
+    elif error in kinds.FULL:
         room = "" if facts.free_bytes is None else f", {facts.free_bytes >> 20} MB and {facts.inodes_free} inodes free"
         yield critical(f"full: {fails}{room}", "full-disk")
     elif error == "ENOENT" and facts.write_error:
@@ -204,6 +200,8 @@ def _failing(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     elif facts.denied_by:
         who = f"the server's own user {facts.writer} may not write to {facts.probed}"
         yield critical(f"{who}, which belongs to {facts.denied_by}", "replace-jbod-disk")
+    elif facts.unproven:
+        yield unknown(f"a write cannot be proven: {facts.unproven}")
     elif error:
         yield unknown(f"{fails}{', needs root' if error in ('EACCES', 'EPERM') else ''}")
 

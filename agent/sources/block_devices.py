@@ -60,20 +60,33 @@ def stack(host: Host, device: str) -> Set[str]:
 
 def behind_mount(host: Host, path: str) -> List[str]:
     """The disks behind the file system that is mounted exactly at `path`; CannotTell if none is."""
-    return behind(host, _mounted_device(host, path))
+    return sorted({name for device in _mounted_devices(host, path) for name in behind(host, device)})
 
 
 def stack_of_mount(host: Host, path: str) -> Set[str]:
     """Every whole device below the file system that is mounted exactly at `path`; CannotTell if none is."""
-    return stack(host, _mounted_device(host, path))
+    return {name for device in _mounted_devices(host, path) for name in stack(host, device)}
 
 
-def _mounted_device(host: Host, path: str) -> str:
+def _mounted_devices(host: Host, path: str) -> List[str]:
     mount = mount_table.mount_at(host, path)
     if mount is None:
         raise CannotTell(f"nothing is mounted at {path}")
     # btrfs and others give their mounts a number of no device
-    return mount.source if mount.dev.startswith("0:") else mount.dev
+    device = mount.source if mount.dev.startswith("0:") else mount.dev
+    return (btrfs_devices(host, _name(host, device)) if mount.fstype == "btrfs" else []) or [device]
+
+
+@shared
+def btrfs_devices(host: Host, device: str) -> List[str]:
+    """All devices of the btrfs file system that this one belongs to, as kernel names; none of another file system."""
+    try:
+        for uuid in host.list_dir("/sys/fs/btrfs"):
+            if host.exists(f"/sys/fs/btrfs/{uuid}/devices/{device}"):
+                return host.list_dir(f"/sys/fs/btrfs/{uuid}/devices")
+    except CannotTell:
+        return []
+    return []
 
 
 def disk_of(host: Host, device: str) -> str:

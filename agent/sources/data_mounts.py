@@ -8,10 +8,9 @@ from agent.expected import ExpectedMount
 from agent.host import CannotTell, Host, shared
 from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
-from agent.sources import kafka, mount_table
+from agent.sources import kafka, mount_table, server_folders
 from agent.sources.mount_table import Mount
-
-ZOOKEEPER_FOLDERS = ("dataDir", "dataLogDir")
+from agent.sources.server_folders import Folder
 
 # Uid:	997	997	997	997        real, effective, saved, of the file system
 # Groups:	997 1001
@@ -23,13 +22,22 @@ OVERRIDES = 1 << 1
 
 
 class Writer(NamedTuple):
-    """What a server writes to a mount as. user: its name, empty where that is not known or it is root."""
+    """What a server writes to a mount as. user: its name, empty where that is not known or it is root.
+
+    tree_of: the process in whose tree the folder is to be looked up, 0: in ours.
+    """
 
     folder: str
     user: str = ""
     uid: int = 0
     gid: int = 0
     groups: Tuple[int, ...] = ()
+    tree_of: int = 0
+
+    @property
+    def seen_at(self) -> str:
+        """The folder as a path of ours."""
+        return f"/proc/{self.tree_of}/root{self.folder}" if self.tree_of else self.folder
 
 
 def all_of(host: Host) -> List[ExpectedMount]:
@@ -50,22 +58,10 @@ def of_zookeeper(host: Host) -> Tuple[str, ...]:
         services = [service for service in kafka.services(host) if service.role == "zookeeper"]
     except CannotTell:
         services = []
-    folders = [path for service in services for path in _folders(service)]
+    folders = [folder.path for service in services for folder in server_folders.of(host, service) if folder.path]
     if not services and host.expected.roles and "zookeeper" not in host.expected.roles:
         return ()
     return holding(host, "data_mounts.zookeeper", folders)
-
-
-def _folders(service: kafka.Service) -> List[str]:
-    """Where a server keeps its data, as absolute paths."""
-    if service.role == "zookeeper":
-        given = [service.config.get(name, "") for name in ZOOKEEPER_FOLDERS]
-    else:
-        given = [
-            *(kafka.log_dirs(service.config) if service.config else ()),
-            service.config.get("metadata.log.dir", ""),
-        ]
-    return [path for path in dict.fromkeys(given) if path.startswith("/")]
 
 
 def holding(host: Host, note: str, folders: Sequence[str], passing: Sequence[str] = ()) -> Tuple[str, ...]:
@@ -118,32 +114,46 @@ def writer(host: Host, mount: Mount) -> Writer:
     except CannotTell:
         services = []
     for service in sorted(services, key=lambda service: service.role):
-        for folder in _folders(service):
-            if mount_table.mount_of(host, folder) == mount:
+        for folder in server_folders.of(host, service):
+            if folder.path and folder.mount == mount:
                 found = _as_user(host, folder, service)
-                host.state.remember(note, list(found))
+                host.state.remember(note, None if folder.tree_of else [*found[:5], service.role])
                 return found
-    return _noted(host.state.remembered(note)) or Writer(mount.path)
+    noted = host.state.remembered(note)
+    role = noted[5] if isinstance(noted, list) and len(noted) == 6 else ""
+    if any(service.config for service in services if service.role == role or not role):
+        host.state.remember(note, None)  # that server no longer writes here
+        noted = None
+    found = _noted(noted) or Writer(mount.path)
+    return found._replace(tree_of=1) if mount_table.of_init(host) and _is_ours_read_only(host, mount) else found
 
 
-def _as_user(host: Host, folder: str, service: kafka.Service) -> Writer:
+def _is_ours_read_only(host: Host, mount: Mount) -> bool:
+    """Whether this mount is read-only for this process alone, by its unit."""
+    own = mount_table.holding(mount_table.own_mounts(host), mount.path)
+    return "ro" not in mount.options and bool(own and "ro" in own.options)
+
+
+def _as_user(host: Host, where: Folder, service: kafka.Service) -> Writer:
     """The ids that the kernel holds a process to; root's where they cannot be read or permission bits do not count."""
+    folder = Writer(where.inside, tree_of=where.tree_of)
     try:
         text = host.read(f"/proc/{service.process.pid}/status")
     except CannotTell:
-        return Writer(folder)
+        return folder
     ids = {name: [int(word) for word in words.split()] for name, words in IDS.findall(text)}
     capable = CAPABILITIES.search(text)
     overrides = bool(capable and int(capable.group(1), 16) & OVERRIDES)
     if overrides or len(ids.get("Uid", ())) < 4 or len(ids.get("Gid", ())) < 4 or not ids["Uid"][3]:
-        return Writer(folder)
+        return folder
     groups: Iterable[int] = ids.get("Groups", ())
-    return Writer(folder, service.process.user or str(ids["Uid"][3]), ids["Uid"][3], ids["Gid"][3], tuple(groups))
+    user = service.process.user or str(ids["Uid"][3])
+    return folder._replace(user=user, uid=ids["Uid"][3], gid=ids["Gid"][3], groups=tuple(groups))
 
 
 def _noted(row: Any) -> Optional[Writer]:
     """What an earlier run noted, if it has the shape of a Writer."""
-    if not isinstance(row, list) or len(row) != len(Writer._fields) or not isinstance(row[4], list):
+    if not isinstance(row, list) or len(row) not in (5, 6) or not isinstance(row[4], list):
         return None
     texts, numbers = row[:2], [*row[2:4], *row[4]]
     whole = all(isinstance(text, str) for text in texts) and all(isinstance(number, int) for number in numbers)

@@ -57,7 +57,8 @@ def answers(host: Host, path: str) -> Probe:
 @shared
 def takes_write(host: Host, path: str, writer: Writer) -> Probe:
     """Create, sync and drop an unnamed file of one byte in a folder on the mount at `path`, as the server would."""
-    ids = (writer.uid, writer.gid, writer.groups) if writer.uid else ()
+    ids: Tuple[Any, ...] = (writer.uid, writer.gid, writer.groups) if writer.uid or writer.tree_of else ()
+    ids += (writer.tree_of,) if writer.tree_of else ()
     probe = _probe(host, "write", _mounted(host, path), writer.folder, WRITE_DEADLINE_S, *ids)
     return probe._replace(denied=probe.denied or bool(writer.uid and probe.error in ("EACCES", "EPERM")))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Collection, Dict, Iterator, Mapping, Optional, Tuple
 
-from agent.host import CannotTell, Host, shared
+from agent.host import Host
 from agent.named_tuples import NamedTuple
-from agent.sources import kafka, mount_table
+from agent.sources import kafka, mount_table, server_folders
 
 # a setting, the others that it is judged by, and Kafka's defaults
 DEFAULTS: Mapping[str, Mapping[str, str]] = {
@@ -29,9 +29,6 @@ DEFAULTS: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-MOST_LINKS = 8
-OTHER_FOLDERS = ("metadata.log.dir", "dataDir", "dataLogDir")
-
 
 class Places(NamedTuple):
     """log_dirs, and for each the mount that holds it and its type. given: whether the configuration names them.
@@ -52,9 +49,10 @@ def values(config: Mapping[str, str], setting: str) -> Dict[str, str]:
     return {name: config.get(name) or default for name, default in DEFAULTS[setting].items()}
 
 
-def places(host: Host, config: Dict[str, str]) -> Places:
+def places(host: Host, service: kafka.Service) -> Places:
+    config = service.config
     folders = kafka.log_dirs(config)
-    holding = [_mount_of(host, folder) for folder in folders]
+    holding = [_held(host, service.process.pid, folder) for folder in folders]
     mounts = tuple(mount.path if mount else "/" for mount in holding)
     absent = tuple(path for path in host.expected.mount_paths if mount_table.mount_at(host, path) is None)
     return Places(
@@ -74,40 +72,21 @@ def _idle(host: Host, absent: Collection[str]) -> Tuple[str, ...]:
     """
     if any(sentence.startswith("data mounts: ") for sentence in host.expected.guessed):
         return ()
-    holding = {mount.path for path in _folders(host) for mount in (_mount_of(host, path),) if mount}
+    holding = server_folders.mounts_of(list(_folders(host)))
     return tuple(
         path for path in host.expected.mount_paths if os.path.normpath(path) not in holding and path not in absent
     )
 
 
-@shared
-def _mount_of(host: Host, path: str) -> Optional[mount_table.Mount]:
-    """The mount that holds a folder, through the symbolic links on the root disk that may lead there."""
-    for _link in range(MOST_LINKS):
-        mount = mount_table.mount_of(host, path)
-        onward = _through_link(host, path) if mount is None or mount.path == "/" else ""
-        if not onward:
-            return mount
-        path = onward
-    return None
+def _held(host: Host, pid: int, path: str) -> Optional[mount_table.Mount]:
+    """The mount that holds a folder of that process; one of a container alone is named so, as it is none of ours."""
+    folder = server_folders.located(host, pid, path)
+    if folder.mount is None or folder.path:
+        return folder.mount
+    return folder.mount._replace(path=f"{folder.mount.path} of the container")
 
 
-def _through_link(host: Host, path: str) -> str:
-    """Where a path leads if one of its folders is a symbolic link; empty if none is."""
-    parts = os.path.normpath(path).split("/")
-    for number in range(2, len(parts) + 1):
-        folder = "/".join(parts[:number])
-        try:
-            target = str(host.touch("link", folder).facts.get("target", ""))
-        except CannotTell:
-            return ""
-        if target:
-            return os.path.normpath(os.path.join(os.path.dirname(folder), target, *parts[number:]))
-    return ""
-
-
-def _folders(host: Host) -> Iterator[str]:
+def _folders(host: Host) -> Iterator[server_folders.Folder]:
     """Where the servers that run here keep their data: log dirs, KRaft's metadata, ZooKeeper's snapshots and log."""
     for service in kafka.services(host):
-        yield from kafka.log_dirs(service.config) if service.role != "zookeeper" else ()
-        yield from (service.config[name] for name in OTHER_FOLDERS if service.config.get(name))
+        yield from server_folders.of(host, service)

@@ -12,6 +12,12 @@ from agent.named_tuples import NamedTuple
 from agent.sources import block_devices, mount_table
 from agent.sources.mount_table import Mount
 
+# Where the runtimes of containers mount their volumes
+OF_CONTAINERS = (
+    "/var/lib/kubelet/", "/var/lib/docker/", "/var/lib/containers/", "/var/lib/containerd/", "/run/containerd/",
+    "/var/lib/rancher/", "/var/lib/lxc/", "/var/lib/lxd/", "/var/snap/",
+)  # fmt: skip
+
 
 class Comparison(NamedTuple):
     """wrong: what was expected and is not so. untold: why something could not be compared. same: what fits."""
@@ -96,15 +102,23 @@ def drift(host: Host, mount: Mount) -> Drift:
     """What fstab, or a mount unit of systemd, says of a mount against what is in effect."""
     entry = mount_table.fstab_entry(host, mount.path)
     if entry is None:
-        # the kernel's command line mounts the root
-        gone = mount.path != "/" and not host.exists(mount_table.mount_unit(mount.path))
-        return Drift("not in /etc/fstab, gone after a reboot" if gone else "")
+        kept = _is_mounted_by_others(host, mount) or host.exists(mount_table.mount_unit(mount.path))
+        return Drift("" if kept else "not in /etc/fstab, gone after a reboot")
     listed = mount_table.in_effect(entry.options)
     now = set(mount.options) & set(mount_table.SHOWN)
     problem, untold = _other_device(host, entry.source, mount)
     if "noauto" in entry.options and "x-systemd.automount" not in entry.options:
         problem = problem or "noauto in /etc/fstab, gone after a reboot"
     return Drift(problem, untold, tuple(sorted(listed - now)), tuple(sorted(now - listed)))
+
+
+def _is_mounted_by_others(host: Host, mount: Mount) -> bool:
+    """Whether neither fstab nor a unit is needed: the kernel's command line mounts the root, ZFS what its pools name,
+    and a container's runtime its volumes, also all that is seen from within one.
+    """
+    root = mount_table.mount_at(host, "/")
+    within = root is not None and root.fstype in ("overlay", "aufs")
+    return mount.path == "/" or mount.fstype == "zfs" or within or f"{mount.path}/".startswith(OF_CONTAINERS)
 
 
 def _other_device(host: Host, source: str, mount: Mount) -> Tuple[str, Tuple[str, ...]]:
@@ -117,7 +131,11 @@ def _other_device(host: Host, source: str, mount: Mount) -> Tuple[str, Tuple[str
     except CannotTell as error:
         return "", (f"whether it is what /etc/fstab names: {error}",)
     mounted = device_of(host, mount)
-    return ("" if named == mounted else f"/etc/fstab names {source} ({named}), not the mounted {mounted}"), ()
+    return (
+        ""
+        if named == mounted or named in block_devices.btrfs_devices(host, mounted)
+        else f"/etc/fstab names {source} ({named}), not the mounted {mounted}"
+    ), ()
 
 
 def _questions(host: Host, expected: ExpectedMount, mount: Mount) -> List[Tuple[str, Callable[[], bool]]]:
@@ -153,7 +171,9 @@ def _is_device(host: Host, source: str, mount: Mount) -> bool:
         named = mount_table.device(host, source)
     except Missing:
         return False
-    return named in (device_of(host, mount), _whole(host, mount), *_disks(host, mount))
+    mounted = device_of(host, mount)
+    together = block_devices.btrfs_devices(host, mounted) if mount.fstype == "btrfs" else ()
+    return named in (mounted, _whole(host, mount), *_disks(host, mount), *together)
 
 
 def _disks(host: Host, mount: Mount) -> List[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Iterable, List, Match, Optional, Set, Tuple
+from typing import Iterable, List, Match, Optional, Sequence, Set, Tuple
 
 from agent.host import CannotTell, Host, Missing, shared
 from agent.named_tuples import NamedTuple
@@ -38,23 +38,11 @@ IMPLIED = {
 }
 
 
-MEMORY = "in memory, gone after a reboot"
-OVERLAY = "an overlay, not the file system of a data disk"
-NETWORK = "a network file system, no disk of this machine"
-NO_DISK = {
-    **dict.fromkeys(("tmpfs", "ramfs", "devtmpfs"), MEMORY),
-    **dict.fromkeys(("overlay", "aufs", "squashfs"), OVERLAY),
-    **dict.fromkeys(
-        ("nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "glusterfs", "lustre", "beegfs", "9p", "afs"), NETWORK
-    ),
-    **dict.fromkeys(("fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.rclone"), NETWORK),
-}
-
-
 class Mount(NamedTuple):
     """One mounted file system. dev: major:minor. options: those of the mount and of the file system together.
 
     number: the kernel's number of this mount; another disk mounted at the same place has another one.
+    root: the folder of the file system that is mounted here; another one than / of a bind mount.
     """
 
     path: str
@@ -63,6 +51,7 @@ class Mount(NamedTuple):
     options: Tuple[str, ...]
     dev: str
     number: int = 0
+    root: str = "/"
 
 
 class FstabEntry(NamedTuple):
@@ -73,9 +62,45 @@ class FstabEntry(NamedTuple):
 
 
 @shared
-def mounts(host: Host) -> List[Mount]:
-    """All mounts, the one on top last."""
+def own_mounts(host: Host) -> List[Mount]:
+    """All mounts as this process sees them, the one on top last."""
     return parse_mountinfo(host.read("/proc/self/mountinfo"))
+
+
+@shared
+def mounts(host: Host) -> List[Mount]:
+    """All mounts, the one on top last, without those by which a systemd unit makes folders read-only for us alone.
+
+    ProtectSystem=, ProtectHome= and ReadOnlyPaths= mount a folder upon itself, or its mount anew, with `ro`.
+    """
+    own = own_mounts(host)
+    theirs = of_init(host)
+    if not theirs:
+        return own
+    seen = {(mount.path, mount.dev, mount.root): mount for mount in theirs}
+    as_seen = [
+        seen.get((mount.path, mount.dev, mount.root), mount) if "ro" in mount.options else mount for mount in own
+    ]
+    return [mount for mount in as_seen if "ro" not in mount.options or not _upon_itself(mount, theirs)]
+
+
+@shared
+def of_init(host: Host) -> List[Mount]:
+    """The mounts of the machine's first process where they differ from ours; none where they may not be seen."""
+    try:
+        theirs = parse_mountinfo(host.read("/proc/1/mountinfo"))
+    except CannotTell:
+        return []
+    same = {mount.number for mount in theirs} == {mount.number for mount in own_mounts(host)}
+    return [] if same else theirs
+
+
+def _upon_itself(mount: Mount, theirs: List[Mount]) -> bool:
+    """Whether a folder is mounted at its own place, where the first process sees no mount."""
+    held = holding(theirs, mount.path)
+    if held is None or held.path == mount.path or held.dev != mount.dev:
+        return False
+    return moved(mount.path, held.path, held.root) == mount.root
 
 
 @shared
@@ -95,7 +120,8 @@ def parse_mountinfo(text: str) -> List[Mount]:
         if separator and len(before) >= 6 and len(after) >= 3:
             options = dict.fromkeys(before[5].split(",") + after[2].split(","))
             number = int(before[0]) if before[0].isascii() and before[0].isdigit() else 0
-            found.append(Mount(unescape(before[4]), unescape(after[1]), after[0], tuple(options), before[2], number))
+            path, source, root = unescape(before[4]), unescape(after[1]), unescape(before[3])
+            found.append(Mount(path, source, after[0], tuple(options), before[2], number, root))
     return found
 
 
@@ -118,11 +144,6 @@ def unescape(word: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), word)
 
 
-def no_disk(fstype: str) -> str:
-    """What a file system of this type stands on, in words, if that is no disk of this machine; else empty."""
-    return NO_DISK.get(fstype, "")
-
-
 def mount_at(host: Host, path: str) -> Optional[Mount]:
     """The mount exactly at `path`, or None."""
     return next((mount for mount in reversed(mounts(host)) if mount.path == os.path.normpath(path)), None)
@@ -130,9 +151,31 @@ def mount_at(host: Host, path: str) -> Optional[Mount]:
 
 def mount_of(host: Host, path: str) -> Optional[Mount]:
     """The mount that holds `path`, whether or not the path exists."""
+    return holding(mounts(host), path)
+
+
+def holding(table: Sequence[Mount], path: str) -> Optional[Mount]:
+    """The mount of this table that holds `path`; of several at one place the one on top."""
     path = os.path.normpath(path)
-    holding = [mount for mount in mounts(host) if path == mount.path or path.startswith(mount.path.rstrip("/") + "/")]
-    return max(holding, key=lambda mount: len(mount.path), default=None)
+    return max((mount for mount in reversed(table) if is_below(path, mount.path)), key=_length, default=None)
+
+
+def _length(mount: Mount) -> int:
+    return len(mount.path)
+
+
+def moved(path: str, folder: str, onto: str) -> str:
+    """The path below another folder.
+
+    >>> moved("/kafka/d1/data", "/kafka/d1", "/"), moved("/kafka", "/", "/host")
+    ('/data', '/host/kafka')
+    """
+    return os.path.normpath(f"{onto.rstrip('/')}/{os.path.relpath(path, folder)}")
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path is the folder or lies in it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def fstab_entry(host: Host, path: str) -> Optional[FstabEntry]:

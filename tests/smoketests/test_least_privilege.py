@@ -241,3 +241,17 @@ def test_the_units_capabilities_let_smartctl_make_the_node_of_a_megaraid_card(tm
         pytest.skip("no device nodes can be made in this container")
 
     assert made == [True, False]
+
+
+def test_the_unit_lets_the_agent_see_the_machine_as_it_is() -> None:
+    """Read-only views of /home and /usr made log dirs there look read-only; without these rights none can be tried."""
+    rows = (ROOT / "packaging/fleet-smoke-agent.service").read_text().splitlines()
+    settings = dict(row.split("=", 1) for row in rows if "=" in row and not row.startswith("#"))
+
+    assert not {"ProtectHome", "ProtectSystem", "PrivateTmp", "PrivateDevices"} & set(settings)
+    assert not {"/usr", "/home", "/", "/var", "/opt", "/srv"} & set(
+        settings["ReadOnlyPaths"].replace("-/", "/").split()
+    )
+    assert {"CAP_SETUID", "CAP_SETGID", "CAP_SYS_CHROOT", "CAP_SYS_PTRACE"} <= set(
+        settings["CapabilityBoundingSet"].split()
+    )

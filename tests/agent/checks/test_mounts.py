@@ -638,3 +638,64 @@ def test_rubbish_gives_a_reason_and_never_a_failed_check(
 
 def test_a_size_is_given_in_a_unit_a_person_reads() -> None:
     assert "7629394 MB" in judged(write_error="ENOSPC", free_bytes=8 * TB, inodes_free=0)[1]
+
+
+# File systems that fstab does not know, or knows by another of their devices
+
+BTRFS = "31 20 0:45 / /kafka/d1 rw,noatime - btrfs /dev/sdc rw,space_cache=v2"
+
+
+def on_two_disks(expected: ExpectedMount, fstab: str) -> HandmadeHost:
+    """A btrfs over sdb and sdc: the mount names sdc, and udev's link of its UUID points at sdb."""
+    return broker(
+        {
+            "/proc/self/mountinfo": rows(MOUNTINFO, d1=BTRFS),
+            "/etc/fstab": f"{fstab} /kafka/d1 btrfs noatime 0 0\n",
+            "/sys/fs/btrfs/0a1b/devices/sdb": "",
+            "/sys/fs/btrfs/0a1b/devices/sdc": "",
+            "/dev/disk/by-uuid/0a1b": "",
+        },
+        {"link /dev/disk/by-uuid/0a1b": "/dev/sdb", "link /dev/sdb": "/dev/sdb", "link /dev/sdc": "/dev/sdc"},
+        expected=EXPECTED._replace(mounts=(expected,)),
+    )
+
+
+@pytest.mark.parametrize("fstab", ["UUID=0a1b", "/dev/sdb", "/dev/sdc"])
+@pytest.mark.parametrize("named", [{"uuid": "0a1b"}, {"device": "/dev/sdb"}, {"serial": "ZA1BC1"}, {}])
+def test_a_btrfs_of_several_devices_is_known_by_each_of_them(named: Dict[str, str], fstab: str) -> None:
+    finding = mounts_of(on_two_disks(ExpectedMount("/kafka/d1", **named), fstab))["/kafka/d1"]
+
+    assert finding.status == "ok", finding.verdict
+
+
+def test_another_btrfs_than_the_expected_one_is_critical() -> None:
+    finding = mounts_of(on_two_disks(ExpectedMount("/kafka/d1", uuid="ffff"), "UUID=0a1b"))["/kafka/d1"]
+
+    assert finding.status == "critical" and "should be UUID ffff" in finding.verdict.reason
+
+
+ZFS = "31 20 0:51 / /kafka/d1 rw,noatime - zfs tank/kafka rw,xattr,noacl"
+VOLUME = "31 20 8:17 / /var/lib/kubelet/pods/0a-1b/volumes/kubernetes.io~local-volume/d1 rw - xfs /dev/sdb1 rw"
+
+
+def test_what_zfs_or_a_containers_runtime_mounts_need_not_be_in_fstab() -> None:
+    zfs = broker({"/proc/self/mountinfo": rows(MOUNTINFO, d1=ZFS), "/etc/fstab": ""})
+    path = VOLUME.split(" ")[4]
+    volume = broker(
+        {"/proc/self/mountinfo": rows(MOUNTINFO, d1=VOLUME), "/etc/fstab": ""},
+        {f"touch stat {path}": Touched("", {}), f"touch write {path}": Touched("", {"written": True})},
+        expected=EXPECTED._replace(mounts=(ExpectedMount(path),)),
+    )
+
+    assert "fstab" not in mounts_of(zfs)["/kafka/d1"].verdict.reason
+    assert {item: one.status for item, one in mounts_of(volume).items()} == {path: "ok"}
+
+
+def test_within_a_container_fstab_says_nothing() -> None:
+    overlay = "20 1 0:30 / / rw,relatime - overlay overlay rw,lowerdir=/a,upperdir=/b,workdir=/c"
+    inside = rows(MOUNTINFO).splitlines()
+    table = "\n".join(overlay if row.split(" ")[4] == "/" else row for row in inside) + "\n"
+
+    contained = broker({"/proc/self/mountinfo": table, "/etc/fstab": ""})
+    assert mounts_of(contained)["/kafka/d1"].status == "ok"
+    assert mounts_of(broker({"/etc/fstab": ""}))["/kafka/d1"].status == "warning"
