@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Protocol, Seque
 import agent.checks
 from agent.host import CannotTell, Host, NotApplicable, Stuck, in_background
 from agent.named_tuples import NamedTuple
-from agent.status import FINE, Finding, Verdict, skipped, unknown
+from agent.status import FINE, Finding, Verdict, skipped, unknown, warning
 
 ITEM_DEADLINE_S = 10.0
 RUN_DEADLINE_S = 60.0
@@ -74,6 +74,20 @@ def limits_for(check: Check, name: str, item: str, host: Host) -> Dict[str, Any]
     return {**check.LIMITS, **said, **of_items.get(item, {})}
 
 
+def unknown_limits(check: Check, said: Mapping[str, Any]) -> List[str]:
+    """A sentence for each limit of an inventory that this check does not have, with what it has, or has instead."""
+    names = {name for name in said if name != "items"}
+    names.update(name for of_item in said.get("items", {}).values() for name in of_item)
+    instead = getattr(check, "REMOVED_LIMITS", {})
+    has = ", ".join(sorted(check.LIMITS)) or "none"
+    return [
+        f"{name[:60]!r} was removed, set {instead[name]}"
+        if name in instead
+        else f"no limit {name[:60]!r}, it has: {has}"
+        for name in sorted(names - set(check.LIMITS))
+    ]
+
+
 class _Run:
     """The state of one run: which tasks are under way, and which wait for the others to end."""
 
@@ -94,7 +108,9 @@ class _Run:
                 yield self._finding(name, NO_ITEM, skipped(self._host.expected.skip[name]), {}, 0.0)
                 continue
             try:
-                self._waiting.append((name, load(name), None))
+                check = load(name)
+                self._waiting.append((name, check, None))
+                yield from self._ignored_limits(name, check)
             except Exception as error:  # one broken check never hides another
                 yield self._finding(name, NO_ITEM, unknown(f"the check cannot be loaded: {_words(error)}"), {}, 0.0)
             self._start()
@@ -106,6 +122,13 @@ class _Run:
             else:
                 yield from self._outcome(*ended)
         self._host.state.remember("took_ms", {**self._took_before(), **self._took_ms})
+
+    def _ignored_limits(self, name: str, check: Check) -> Iterator[Finding]:
+        ignored = unknown_limits(check, self._host.expected.limits.get(name, {}))
+        if ignored:
+            yield self._finding(
+                name, "limits", warning(f"the inventory's limits are ignored: {'; '.join(ignored)}"), {}, 0.0
+            )
 
     def _slowest_first(self, wanted: Sequence[str]) -> List[str]:
         """In the order of what each took last time, so that the slow ones are under way while the others load."""

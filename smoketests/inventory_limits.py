@@ -50,7 +50,7 @@ def _of_limits(limits: Mapping[str, Mapping[str, Any]], said: Mapping[str, Place
             if known is None:
                 yield Problem(place, f"limits: there is no check {shown(check)}{_near(check)}")
             elif limit not in known:
-                yield Problem(place, f"{check} has no limit {shown(limit)}{_suggestion(limit, known)}")
+                yield Problem(place, f"{check} has no limit {shown(limit)}{_suggestion(check, limit, known)}")
             elif _kind(value) != _kind(known[limit]):
                 words = f"{check}: {limit} is {_kind(known[limit])} such as {known[limit]!r}, not {shown(value)}"
                 yield Problem(place, words)
@@ -90,8 +90,19 @@ def _near(check: str) -> str:
     return did_you_mean(check, known, ALL_NAMES)
 
 
-def _suggestion(limit: str, known: Mapping[str, Any]) -> str:
-    return did_you_mean(limit, known) if known else "; it has none"
+def _suggestion(check: str, limit: str, known: Mapping[str, Any]) -> str:
+    """What to set instead: of one that was removed what took its place, else one of a like name, and all there are."""
+    instead = getattr(engine.load(check), "REMOVED_LIMITS", {}) if check in engine.names() else {}
+    if limit in instead:
+        return f" any more; set {instead[limit]}"
+    if not known:
+        return "; it has none"
+    near = did_you_mean(limit, known, "its limits")
+    return (
+        f"{near}: {', '.join(sorted(known))}"
+        if near == "; its limits"
+        else f"{near} Its limits: {', '.join(sorted(known))}"
+    )
 
 
 def _kind(value: Any) -> str:

@@ -15,6 +15,8 @@ from agent.sources import kafka, sysctl
 from agent.status import Verdict, combine, unknown, warning
 
 LIMITS = {"swappiness_warning": 1}
+# A limit of earlier versions -> what to set instead
+REMOVED_LIMITS = {"swappiness_critical": "swappiness_warning: swappiness is advice and never critical"}
 PLAYBOOK = "tune-os"
 SETTING = "vm.swappiness"
 

@@ -248,3 +248,21 @@ def test_first_seen_stays_while_the_trouble_lasts_and_starts_anew_after_it(monke
     assert began.first_seen == still.first_seen == first.now()
     assert well.first_seen == third.now()
     assert again.first_seen > third.now()
+
+
+def test_limits_that_a_check_does_not_have_are_named_and_not_ignored_in_silence() -> None:
+    limits = {
+        "swappiness": {"swappiness_critical": 60, "items": {"vm.swappiness": {"most": 1}}},
+        "clock_skew": {"x": 1},
+    }
+    host = HandmadeHost(expected=Expected(roles=("broker",), limits=limits))
+    found = {one.item: one for one in engine.run(host, ["swappiness"])}
+
+    assert found["limits"].status == "warning"
+    assert found["limits"].verdict.reason == (
+        "the inventory's limits are ignored: no limit 'most', it has: swappiness_warning; "
+        "'swappiness_critical' was removed, set swappiness_warning: swappiness is advice and never critical"
+    )
+    assert "vm.swappiness" in found
+    said = HandmadeHost(expected=Expected(roles=("broker",), limits={"swappiness": {"swappiness_warning": 60}}))
+    assert "limits" not in {one.item for one in engine.run(said, ["swappiness"])}
