@@ -14,14 +14,17 @@ Ok again: as soon as the rules let the ports through and the firewall is as the 
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Tuple
 
 from agent.host import CannotTell, Host, Missing, NoPermission
 from agent.named_tuples import NamedTuple
 from agent.sources import firewall_rules, kafka, packet_filter
-from agent.sources.packet_conditions import Connection, Network, networks_of
+from agent.sources.packet_conditions import Connection, networks_of
 from agent.sources.packet_filter import Fate
 from agent.status import Verdict, combine, critical, unknown, warning
+
+if TYPE_CHECKING:
+    from agent.sources.packet_conditions import Network
 
 LIMITS = {"peers": ""}
 PLAYBOOK = "firewall"

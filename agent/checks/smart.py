@@ -26,7 +26,6 @@ back; without an inventory it is forgotten after 7 days, or as soon as a new dis
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any, Dict, List, Mapping, Sequence
 
 from agent.host import CannotTell, Host, NoPermission, NotApplicable, ToolMissing
@@ -36,7 +35,7 @@ from agent.status import Verdict, combine, critical
 
 LIMITS: Dict[str, Any] = {**disk_rules.LIMITS, "forget_days": 7}
 PLAYBOOK = disk_rules.JBOD
-__doc__ += f"\n{textwrap.fill(smart_prediction.WORTH, 118)}\n"
+__doc__ += f"\n{smart_prediction.WORTH_IN_LINES}\n"
 DEADLINE_S = 30.0
 SCAN_ITEM = "smartctl --scan"
 

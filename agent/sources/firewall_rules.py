@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import List, Sequence, Tuple
+from typing import TYPE_CHECKING, List, Sequence, Tuple
 
 from agent.host import CannotTell, Host, Missing, NoPermission, ToolMissing, shared
 from agent.named_tuples import NamedTuple
 from agent.patterns import pattern
 from agent.sources import iptables, nftables, zookeeper_servers
-from agent.sources.packet_conditions import Network, networks_of
+from agent.sources.packet_conditions import networks_of
 from agent.sources.packet_filter import Chain, can_drop
+
+if TYPE_CHECKING:
+    from agent.sources.packet_conditions import Network
 
 HOOKS = ("ingress", "prerouting", "input", "output")
 TOOLS = (("ip", "iptables"), ("ip6", "ip6tables"))

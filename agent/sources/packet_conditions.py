@@ -7,8 +7,7 @@ cannot be told by us.
 from __future__ import annotations
 
 import fnmatch
-import ipaddress
-from typing import FrozenSet, List, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, FrozenSet, List, Sequence, Tuple, Union
 
 from agent.named_tuples import NamedTuple
 
@@ -22,7 +21,10 @@ ANYONE = "?"
 # A longer list, of the banned say, is not compared network by network.
 MOST_NETWORKS = 1000
 
-Network = Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
+if TYPE_CHECKING:
+    import ipaddress
+
+    Network = Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 
 
 class Condition(NamedTuple):
@@ -172,6 +174,8 @@ def networks_of(text: str) -> List[Network]:
     >>> networks_of("10.0.0.0-10.0.0.5")
     [IPv4Network('10.0.0.0/30'), IPv4Network('10.0.0.4/31')]
     """
+    import ipaddress  # not needed on a machine without servers, slow to load
+
     first, dash, last = text.partition("-")
     try:
         if dash:

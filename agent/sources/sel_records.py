@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import re
 from typing import List, Optional
 
@@ -100,6 +99,8 @@ def _seconds(date: str, clock: str) -> Optional[float]:
     year += 2000 if year < 100 else 0
     if not (1 <= month <= 12 and 1 <= of_month <= 31 and 1970 <= year <= 2200):
         return None
+    import calendar  # seldom needed, slow to load
+
     return float(calendar.timegm((year, month, of_month, hours, int(hour.group(2)), int(hour.group(3)))))
 
 

@@ -251,7 +251,7 @@ def test_first_seen_stays_while_the_trouble_lasts_and_starts_anew_after_it(monke
 
 
 def test_limits_that_a_check_does_not_have_are_named_and_not_ignored_in_silence() -> None:
-    limits = {
+    limits: dict[str, Any] = {
         "swappiness": {"swappiness_critical": 60, "items": {"vm.swappiness": {"most": 1}}},
         "clock_skew": {"x": 1},
     }
