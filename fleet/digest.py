@@ -223,10 +223,10 @@ def _sections(night: Night, causes: list[Rows], today: list[Rows], undelivered: 
         Section("clocks", "Clocks off", list(map(table_lines.clock, tables["clocks"]))),
         Section("resolved", "Resolved", _gone(night, "resolved")),
         Section("unseen", "No result today", _gone(night, "unseen")),
-        Section("settings", "Settings", [_line(rows) for rows in settings]),
         Section("failing_checks", "Checks with most findings", table_lines.failing(tables["failing_checks"])),
         Section("aside", "Reports that could not be read", table_lines.aside(night)),
         Section("undelivered", "Mails not delivered", [Line("warning", "mail", "", said) for said in undelivered]),
+        Section("settings", "Settings", [_line(rows) for rows in settings]),
     ]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fleet import addresses, charts, digest, page, plain_text, table_lines
+from fleet import addresses, charts, digest, page, plain_text, reports, table_lines
 from fleet.night import Night
 from tests.fleet.test_mail import night
 
@@ -283,7 +283,12 @@ def test_a_night_of_ten_thousand_troubled_hosts_fits_into_a_mail() -> None:
     said = digest.digest(judged)
     whole = page.html(said, [], page.by_cid, "https://ops.example.org/smoke")
 
+    text = plain_text.text(said, "https://ops.example.org/smoke")
+
     assert len(whole.encode()) < 90_000
+    assert len(text.encode()) < 90_000
+    words = [word for line in text.splitlines() if len(line) > 80 for word in line.split()]
+    assert all(len(word) > 60 or word in ("and", "more") for word in words), "only a word that is longer than a line"
     assert max(len(line.where) for section in said.sections for line in section.lines) <= 120
     assert said.first[0].name == "today"
     assert len(said.first[0].lines) == 10
@@ -302,6 +307,31 @@ def test_the_page_has_colours_for_the_dark() -> None:
 
     assert '<meta name="color-scheme" content="light dark">' in text
     assert "@media (prefers-color-scheme:dark)" in text
+
+
+def test_settings_are_the_last_section_of_a_mail() -> None:
+    judged = of(night(), {"host": "k1", "check_name": "swappiness", "status": "warning"}, {"host": "k2"})
+    failing = {
+        "check_name": "mounts",
+        "hosts": 2,
+        "clusters": 0,
+        "criticals": 2,
+        "unknowns": 0,
+        "warnings": 0,
+        "item_days": 3,
+    }
+    judged = judged._replace(aside=[reports.Aside("x.jsonl", "cut short")],
+                             tables={**judged.tables, "failing_checks": [failing]})  # fmt: skip
+
+    said = digest.digest(judged, ["2026-11-18: not delivered to a@b: busy"])
+
+    assert [section.name for section in said.sections] == [
+        "today",
+        "failing_checks",
+        "aside",
+        "undelivered",
+        "settings",
+    ]
 
 
 def test_the_plain_text_stays_within_80_columns() -> None:
