@@ -162,8 +162,8 @@ def _forecasts(found: Facts) -> list[Line]:
     failed = {(row["cluster"], row["host"], row["item"]) for row in found.disks if row["failed_day"] or row["went_day"]}
     if not named:
         return []
-    text = f"of {len(named)} disks named on {found.before}, {len(named & failed)} failed or were replaced"
-    return [Line("", "", "forecast", f"{text}; {len(failed - named)} disks without a forecast did")]
+    text = f"{len(named)} disks named on {found.before}: {len(named & failed)} failed or replaced"
+    return [Line("", "", "forecast", f"{text}; failed or replaced without a forecast: {len(failed - named)}")]
 
 
 def _others(found: Facts, night: Night) -> list[Section]:

@@ -168,7 +168,7 @@ def test_disks_that_failed_were_replaced_and_added(tmp_path: Path) -> None:
         ("S1 slot 1 ACME 8T", "failed on 2026-11-12, replaced by S7 on 2026-11-15")
     ]
     assert section(said, "Disk forecasts") == [
-        ("forecast", "of 2 disks named on 2026-11-08, 1 failed or were replaced; 0 disks without a forecast did")
+        ("forecast", "2 disks named on 2026-11-08: 1 failed or replaced; failed or replaced without a forecast: 0")
     ]
 
 
