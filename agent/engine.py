@@ -11,7 +11,7 @@ import time
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Protocol, Sequence, Tuple
 
 import agent.checks
-from agent.host import CannotTell, Host, NotApplicable, Stuck, in_background
+from agent.host import CannotTell, Host, NotApplicable, Stuck, unwaited
 from agent.named_tuples import NamedTuple
 from agent.status import FINE, Finding, Verdict, skipped, unknown, warning
 
@@ -153,7 +153,7 @@ class _Run:
         self._under_way[name, item] = task
         self._count += 1
         heapq.heappush(self._deadlines, (deadline, self._count, task))
-        in_background(functools.partial(self._work, task), f"{name}/{item or 'find'}")
+        unwaited(functools.partial(self._work, task))
 
     def _work(self, task: Task) -> None:
         try:

@@ -10,7 +10,7 @@ import socket
 import time
 from typing import Any, Dict, List, Optional
 
-from agent import commands, devices, kernel_clock, prober, prober_process, process_list, tcp
+from agent import commands, devices, kernel_clock, kernel_counters, prober, prober_process, process_list, tcp
 from agent.expected import Expected
 from agent.host import (
     COMMAND_DEADLINE_S,
@@ -131,15 +131,11 @@ class LiveHost(Host):
         return self.once("processes", process_list.processes)
 
     def process_use(self, pid: int) -> ProcessUse:
-        import psutil
-
         try:
-            process = psutil.Process(pid)
-            soft, _hard = process.rlimit(psutil.RLIMIT_NOFILE)
-            return ProcessUse(process.num_fds(), soft, self.read(f"/proc/{pid}/maps", 64 << 20).count("\n"))
-        except psutil.AccessDenied:
+            return kernel_counters.process_use(pid, self.read)
+        except (PermissionError, NoPermission):
             raise NoPermission(f"needs root: open files and memory mappings of process {pid}") from None
-        except psutil.NoSuchProcess:
+        except (FileNotFoundError, ProcessLookupError, Missing):
             raise Missing(f"process {pid} ended") from None
 
     def descriptors(self, target: str) -> Descriptors:
@@ -161,32 +157,16 @@ class LiveHost(Host):
         return devices.interfaces(self)
 
     def memory(self) -> Memory:
-        import psutil
-
-        ram, swap = psutil.virtual_memory(), psutil.swap_memory()
-        return Memory(ram.total, ram.available, swap.total, swap.used)
+        return kernel_counters.memory(self.read)
 
     def disk_io(self) -> Dict[str, DiskIO]:
-        import psutil
-
-        counters = psutil.disk_io_counters(perdisk=True, nowrap=False)
-        return {
-            name: DiskIO(seen.read_count, seen.write_count, seen.read_time, seen.write_time, seen.busy_time)
-            for name, seen in counters.items()
-        }
+        return kernel_counters.disk_io(self.read)
 
     def cpu_times(self) -> CpuTimes:
-        import psutil
-
-        seen = psutil.cpu_times()
-        # guest time is already counted in user time
-        total = sum(seen) - getattr(seen, "guest", 0.0) - getattr(seen, "guest_nice", 0.0)
-        return CpuTimes(seen.user + seen.nice, seen.system, seen.iowait, seen.softirq, total)
+        return kernel_counters.cpu_times(self.read)
 
     def load(self) -> Load:
-        import psutil
-
-        return Load(*os.getloadavg(), psutil.cpu_count() or 1)
+        return kernel_counters.load()
 
     def kernel_clock(self) -> KernelClock:
         return kernel_clock.ask()

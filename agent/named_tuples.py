@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Mapping, Sequence, Tuple
 if TYPE_CHECKING:
     from typing import NamedTuple as NamedTuple
 else:
+    try:
+        from _collections import _tuplegetter as getter  # what collections.namedtuple uses
+    except ImportError:
+
+        def getter(number: int, doc: str) -> property:
+            return property(operator.itemgetter(number), doc=doc)
 
     class _Named(type):
         """Turns the annotated names of a class's body into the fields of a tuple."""
@@ -22,7 +28,7 @@ else:
             made._field_defaults = {field: body[field] for field in fields if field in body}
             made._fields = made.__match_args__ = fields
             for number, field in enumerate(fields):
-                setattr(made, field, property(operator.itemgetter(number)))
+                setattr(made, field, getter(number, ""))
             return made
 
     class NamedTuple(tuple, metaclass=_Named):

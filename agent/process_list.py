@@ -18,6 +18,8 @@ MOST_OF_A_USER = 8 << 20
 LONGEST_PROGRAM = 256
 # The kernel keeps so much of a program's name.
 KERNEL_NAME_LENGTH = 15
+# PF_KTHREAD of include/linux/sched.h, in the 9th field of /proc/<pid>/stat
+KERNEL_THREAD = 0x00200000
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -38,12 +40,15 @@ def _process(pid: int, booted_at: float, names: Dict[int, str], read: Counts[int
     try:
         head, _, rest = _read(f"/proc/{pid}/stat", 4096).rpartition(b")")
         name = head.partition(b"(")[2].decode("utf-8", "replace")
+        words = rest.split()
+        if int(words[6]) & KERNEL_THREAD:  # has no command line, and is root's
+            return Process(pid, name, (), names.get(0, "0"), booted_at + int(words[19]) / TICKS_PER_S)
         uid = os.stat(f"/proc/{pid}").st_uid
         most = LONGEST_COMMAND_LINE if read[uid] < MOST_OF_A_USER else LONGEST_PROGRAM
         line = _read(f"/proc/{pid}/cmdline", most)
         read[uid] += len(line)
         argv = _argv(line if most > LONGEST_PROGRAM else line.partition(b"\0")[0])
-        started_at = booted_at + int(rest.split()[19]) / TICKS_PER_S
+        started_at = booted_at + int(words[19]) / TICKS_PER_S
         return Process(pid, _whole(name, argv), argv, names.get(uid, str(uid)), started_at)
     except PermissionError:
         return Process(pid, "", (), "", 0.0)

@@ -47,11 +47,12 @@ class LineTable(Generic[AnyForm]):
 
     def __init__(self, forms: Sequence[AnyForm]) -> None:
         self._by_head: Dict[str, List[Tuple[str, AnyForm]]] = {}
-        self._others = [(form.heads[1:], form) for form in forms if form.heads.startswith("*")]
-        for head in {head for form in forms if not form.heads.startswith("*") for head in form.heads.split()}:
-            rows = [(form.heads.partition("*")[2], form) for form in forms
-                    if form.heads.startswith("*") or head in form.heads.split()]  # fmt: skip
-            self._by_head["" if head == "-" else head] = rows
+        heads = [() if form.heads.startswith("*") else tuple(form.heads.split()) for form in forms]
+        rows = [(form.heads.partition("*")[2], form) for form in forms]
+        self._others = [row for row, named in zip(rows, heads) if not named]
+        for head in {head for named in heads for head in named}:
+            found = [row for row, named in zip(rows, heads) if not named or head in named]
+            self._by_head["" if head == "-" else head] = found
 
     def find(self, text: str) -> Union[Tuple[AnyForm, Match[str]], Tuple[None, None]]:
         """The first form that a line has, and its match."""

@@ -85,12 +85,17 @@ def parse(raw: str, booted_at: float, now: float = float("inf")) -> Optional[Rec
     match = RECORD.match(raw)
     if not match:
         return None
-    priority, seq, microseconds = (int(group) for group in match.groups())
-    first, *rest = raw[match.end() :].split("\n")
-    device = next((row.strip()[len("DEVICE=") :] for row in rest if row.strip().startswith("DEVICE=")), "")
+    priority, seq, microseconds = map(int, match.groups())
+    first, _, more = raw[match.end() :].partition("\n")
+    device = _device(more) if "DEVICE=" in more else ""
     uptime_s = microseconds / 1e6
     text = unescape(first)[:LINE_LENGTH]
     return Record(seq, priority >> 3, priority & 7, min(booted_at + uptime_s, now), text, device, uptime_s)
+
+
+def _device(text: str) -> str:
+    rows = (row.strip() for row in text.split("\n"))
+    return next((row[len("DEVICE=") :] for row in rows if row.startswith("DEVICE=")), "")
 
 
 def unescape(text: str) -> str:

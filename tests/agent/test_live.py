@@ -17,8 +17,10 @@ from collections.abc import Iterator, Mapping
 
 import psutil
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from agent import commands, live
+from agent import commands, kernel_counters, live
 from agent.host import CannotTell, Missing, NoPermission, Process, Refused, Stuck, ToolMissing, explain
 from agent.live import LiveHost
 from tests.busy_machine import LateSelector
@@ -305,3 +307,73 @@ def test_who_a_process_belongs_to_is_not_asked_of_a_directory_service(
     monkeypatch.setattr("pwd.getpwuid", asked)
     users = {process.pid: process.user for process in host.processes()}
     assert users[os.getpid()] in ("root", str(os.getuid())) or os.getuid()
+
+
+def test_memory_and_processor_time_are_those_of_psutil(host: LiveHost) -> None:
+    before, seen, after = psutil.cpu_times(), host.cpu_times(), psutil.cpu_times()
+    ram, swap, told = psutil.virtual_memory(), psutil.swap_memory(), host.memory()
+
+    assert before.user + before.nice <= seen.user <= after.user + after.nice
+    for name in ("system", "iowait", "softirq"):
+        assert getattr(before, name) <= getattr(seen, name) <= getattr(after, name)
+    assert sum(before[:8]) <= seen.total + 0.001 and seen.total <= sum(after[:8]) + 0.001
+    assert (told.total_bytes, told.swap_total_bytes) == (ram.total, swap.total)
+    assert abs(told.available_bytes - ram.available) < 512 << 20
+    assert abs(told.swap_used_bytes - swap.used) < 512 << 20
+    assert host.load().processors == psutil.cpu_count()
+
+
+def test_the_disks_counters_are_those_of_psutil(host: LiveHost) -> None:
+    before = psutil.disk_io_counters(perdisk=True, nowrap=False)
+    seen = host.disk_io()
+    after = psutil.disk_io_counters(perdisk=True, nowrap=False)
+
+    assert set(before) & set(after) <= set(seen) <= set(before) | set(after)
+    for name in set(before) & set(after):
+        row = seen[name]
+        assert before[name].read_count <= row.reads <= after[name].read_count
+        assert before[name].write_count <= row.writes <= after[name].write_count
+        assert before[name].read_time <= row.read_ms <= after[name].read_time
+        assert before[name].write_time <= row.write_ms <= after[name].write_time
+        assert before[name].busy_time <= row.busy_ms <= after[name].busy_time
+
+
+def test_a_process_uses_what_psutil_says(host: LiveHost) -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        try:
+            other = psutil.Process(child.pid)
+            while other.name() != "sleep":  # fork and exec are two steps
+                time.sleep(0.01)
+            seen = host.process_use(child.pid)
+            assert (seen.open_files, seen.open_files_limit) == (other.num_fds(), other.rlimit(psutil.RLIMIT_NOFILE)[0])
+            assert seen.maps >= len(other.memory_maps())
+        finally:
+            child.kill()
+    with pytest.raises(Missing):
+        host.process_use(child.pid)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("Limit  Soft\nMax open files            1024                 524288               files     \n", 1024),
+        ("Max open files            unlimited            unlimited            files     \n", -1),
+    ],
+)
+def test_the_limit_of_open_files_is_the_soft_one(text: str, limit: int) -> None:
+    def read(path: str, most: int) -> str:
+        return text if path.endswith("limits") else "a\nb\n"
+
+    assert kernel_counters.process_use(os.getpid(), read)[1:] == (limit, 2)
+
+
+@given(st.text(max_size=200))
+def test_rubbish_of_the_kernel_is_told_and_no_crash(text: str) -> None:
+    def read(path: str, most: int) -> str:
+        return text
+
+    for ask in (kernel_counters.memory, kernel_counters.cpu_times, kernel_counters.disk_io):
+        with contextlib.suppress(CannotTell):
+            ask(read)
+    with contextlib.suppress(CannotTell):
+        kernel_counters.process_use(os.getpid(), read)
