@@ -11,6 +11,7 @@ import threading
 import time
 from typing import Dict, Iterator, List, Set, Tuple
 
+from agent import processors
 from agent.host import Answer, CannotTell, Stuck, ToolMissing, explain
 
 OUTPUT_LIMIT = 8 << 20
@@ -71,7 +72,7 @@ class Commands:
             if self._ended:
                 raise CannotTell(f"{argv[0]} was not started: the agent was told to end")
             try:
-                with nothing_to_read() as quiet:
+                with nothing_to_read() as quiet, processors.starting_others():
                     process = subprocess.Popen(
                         argv, stdin=quiet, stdout=pipe, stderr=pipe, env=environment, start_new_session=True, cwd="/"
                     )

@@ -10,7 +10,7 @@ import sys
 import threading
 from typing import NoReturn, Optional
 
-from agent import commands, prober
+from agent import commands, prober, processors
 from agent.named_tuples import NamedTuple
 
 PROGRAM = (
@@ -55,6 +55,7 @@ def _forked(theirs: socket.socket) -> int:
 def _serve(control: socket.socket) -> NoReturn:
     """In the copy. It keeps no file of ours open: whoever reads our output would wait for its end too."""
     try:
+        processors.on_all()
         for told_to_end in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(told_to_end, signal.SIG_DFL)
         os.setsid()
@@ -80,7 +81,7 @@ def _close(handle: int) -> None:
 def _started(theirs: socket.socket) -> subprocess.Popen[bytes]:
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     argv = [sys.executable, "-I", "-S", "-c", PROGRAM, str(theirs.fileno()), root]
-    with commands.nothing_to_read() as quiet:
+    with commands.nothing_to_read() as quiet, processors.starting_others():
         return subprocess.Popen(
             argv, pass_fds=[theirs.fileno()], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, cwd="/"
         )

@@ -14,6 +14,7 @@ import signal
 import time
 from typing import Callable, Dict, Iterator, List, NoReturn, Optional, Set, Tuple
 
+from agent import processors
 from agent.named_tuples import NamedTuple
 
 Work = Callable[[], Iterator[str]]
@@ -26,6 +27,8 @@ WRITE_S = 10.0
 # For a worker that has said its last word to be gone.
 LEAVE_S = 0.5
 LONGEST_WHY = 500
+# A worker that has said nothing for so long may want for its processor.
+LET_GO_S = 2.0
 
 
 class Ended(NamedTuple):
@@ -101,6 +104,7 @@ def _work(work: Work, code: Callable[[], int], alarm_s: float, writing: int) -> 
         quiet = os.open("/", os.O_RDONLY)
         for number in (0, 1, 2):
             os.dup2(quiet, number)
+        processors.stay_on_one()
         for line in work():
             _send(writing, line.encode() + b"\n")
         said = {"code": code()}
@@ -126,8 +130,14 @@ def words(error: BaseException) -> str:
 def _listen(pid: int, reading: int, until: float, hear: Callable[[str], None]) -> Ended:
     """Lines until the worker says that it is done, or ends, or its time is over."""
     rest = b""
+    most = LET_GO_S
     while True:
-        ready, _, _ = select.select([reading], [], [], max(until - time.monotonic(), 0))
+        left = max(until - time.monotonic(), 0)
+        ready, _, _ = select.select([reading], [], [], min(left, most))
+        if not ready and most < left:
+            processors.let_go(pid)
+            most = left
+            continue
         part = os.read(reading, 1 << 16) if ready else b""
         if not ready:
             return Ended(None, "it hung, and was ended some seconds after its deadline")

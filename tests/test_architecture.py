@@ -16,12 +16,12 @@ ROOT = pathlib.Path(__file__).parent.parent
 
 # Each layer may import those before it, never those after it.
 AGENT_LAYERS = [
-    ("named_tuples",),
+    ("named_tuples", "processors"),
     ("status", "state", "expected", "prober", "patterns", "regular_files"),
     ("host",),
     ("sources",),
     ("checks", "guess"),
-    ("commands", "devices", "kernel_clock", "tcp"),
+    ("commands", "devices", "kernel_clock", "kernel_counters", "tcp"),
     ("prober_process",),
     ("live", "engine", "report", "redaction", "recording"),
     ("formats",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import re
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent import supervisor
+from agent import live, supervisor
 from agent.supervisor import Ended
 
 ROOT = pathlib.Path(supervisor.__file__).parents[1]
@@ -110,7 +111,7 @@ def test_where_no_process_can_be_had_the_work_is_done_here(monkeypatch: pytest.M
 
 ORPHAN = """
 import os, sys, time
-from agent import supervisor
+from agent import live, supervisor
 def work():
     yield str(os.getpid())
     {what}
@@ -156,3 +157,39 @@ def test_a_write_that_hangs_or_fails_is_told() -> None:
     assert supervisor.in_time(full) == "No space left on device"
     assert supervisor.in_time(memory_runs_out) == "MemoryError"
     assert supervisor.in_time(killed) == "it did not end well"
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="this machine has one processor")
+def test_the_worker_stays_on_one_processor_and_what_it_starts_has_all() -> None:
+    everywhere = os.sched_getaffinity(0)
+
+    def work() -> Iterator[str]:
+        machine = live.LiveHost()
+        told = machine.run("sh", "-c", "grep Cpus_allowed_list /proc/self/status").out.split()[1]
+        status = pathlib.Path(f"/proc/{machine.prober.pid}/status").read_text()
+        copy = status.partition("Cpus_allowed_list:")[2].split()[0]
+        yield json.dumps([len(os.sched_getaffinity(0)), told, copy])
+        machine.close()
+
+    lines: list[str] = []
+    ended = supervisor.run(work, lambda: 0, 20.0, lines.append)
+    (own,) = [row for row in pathlib.Path("/proc/self/status").read_text().splitlines() if "Cpus_allowed_list" in row]
+
+    assert ended.code == 0 and json.loads(lines[0]) == [1, own.split()[1], own.split()[1]]
+    assert os.sched_getaffinity(0) == everywhere
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="this machine has one processor")
+def test_a_worker_that_says_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "LET_GO_S", 0.1)
+
+    def work() -> Iterator[str]:
+        until = time.monotonic() + 10
+        while len(os.sched_getaffinity(0)) == 1 and time.monotonic() < until:
+            time.sleep(0.02)
+        yield str(len(os.sched_getaffinity(0)))
+
+    lines: list[str] = []
+    supervisor.run(work, lambda: 0, 20.0, lines.append)
+
+    assert lines == [str(len(os.sched_getaffinity(0)))]
