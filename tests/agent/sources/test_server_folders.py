@@ -78,6 +78,12 @@ def test_a_place_that_another_mount_hides_is_not_taken_for_it() -> None:
     assert server_folders.located(host(CONTAINER, "x", covered), 4242, "/var/lib/kafka/data/p").path == ""
 
 
+def test_a_container_s_own_layer_is_no_place_of_this_machine_though_docker_mounts_it_here() -> None:
+    layer = "95 27 0:95 / /var/lib/docker/overlay2/0a1b/merged rw - overlay overlay rw,lowerdir=/a,upperdir=/b\n"
+
+    assert server_folders.located(host(CONTAINER, "x", HOST + layer), 4242, "/opt/data").path == ""
+
+
 @pytest.mark.parametrize(
     ("links", "given", "path"),
     [
