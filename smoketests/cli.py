@@ -35,6 +35,7 @@ ELSEWHERE = {
     "gate": "smoketests.gate_command:gate",
     "inventory": "smoketests.inventory_commands:inventory",
     "nightly": "smoketests.nightly_command:nightly",
+    "place": "placement.command:place",
     "playbook": "playbooks.command:playbook",
     "report": "smoketests.report_command:report_command",
 }

@@ -31,7 +31,8 @@ PACKAGES = {
     "agent": {"agent"},
     "inventory": {"inventory"},
     "smoketests": {"agent", "inventory", "smoketests"},
-    "playbooks": {"agent", "inventory", "smoketests", "playbooks"},
+    "placement": {"agent", "inventory", "smoketests", "placement"},
+    "playbooks": {"agent", "inventory", "smoketests", "placement", "playbooks"},
     "fleet": {"fleet"},
 }
 # smoketests hands over to Spark when asked to, inside a function

@@ -92,6 +92,7 @@ def _facts(client: Any) -> KafkaFacts:
         tells_moves=moves is not None,
         doubts=tuple(kafka_views.doubts(views, unheard, quorum, kraft)),
         disputes=tuple(disputes),
+        replicas={(*key, broker): place for broker in sorted(told) for key, place in told[broker].replicas.items()},
     )
 
 

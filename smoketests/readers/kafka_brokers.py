@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -19,12 +20,16 @@ LONGEST_PATH = 4096
 
 
 class Told(NamedTuple):
-    """sizes: (topic, partition) -> bytes, of all that the broker keeps. defaults: of topics that say nothing else."""
+    """sizes: (topic, partition) -> bytes, of all that the broker keeps. defaults: of topics that say nothing else.
+
+    replicas: (topic, partition) -> (log dir, bytes) of what the broker serves, without copies that are being made.
+    """
 
     log_dirs: tuple[LogDir, ...]
     sizes: Mapping[tuple[str, int], int]
     throttled: bool
     defaults: Defaults
+    replicas: Mapping[tuple[str, int], tuple[str, int]] = types.MappingProxyType({})
 
 
 def ask(client: Any, broker: int) -> Told:
@@ -41,6 +46,10 @@ def ask(client: Any, broker: int) -> Told:
         tuple(log_dir(broker, row, sizes) for row in rows), sizes,
         any(_is_limited(values.get(rate, "")) for rate in RATES),
         Defaults(as_count(values.get(MINIMUM, "")), as_flag(values.get(UNCLEAN, ""))),
+        {
+            (topic, number): (str(row["log_dir"])[:LONGEST_PATH], size)
+            for row in rows for topic, number, size, future in _replicas(row) if not future
+        },
     )  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from smoketests.readers.zookeeper import Registered
@@ -94,7 +96,7 @@ class KafkaFacts(NamedTuple):
     brokers whose replication is throttled ("topic orders", "broker 1"); None if that could not be read. version: of
     a broker. tells_moves: False where its reassignments are not told, as before Kafka 2.4.
     partitions: of what the brokers say the worst; `doubts` are brokers whose word does not count, `disputes` what the
-    others do not agree on.
+    others do not agree on. replicas: (topic, partition, broker) -> (log dir, bytes), as each broker reports its own.
     """
 
     cluster_id: str
@@ -109,3 +111,4 @@ class KafkaFacts(NamedTuple):
     tells_moves: bool = True
     doubts: tuple[Doubt, ...] = ()
     disputes: tuple[Dispute, ...] = ()
+    replicas: Mapping[tuple[str, int, int], tuple[str, int]] = types.MappingProxyType({})

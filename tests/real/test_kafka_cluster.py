@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from inventory.model import Cluster
+from placement import questions, reading, rules
+from placement import snapshot as snapshots
 from smoketests import readers
 from smoketests.cluster.view import ClusterView
 from tests.real import kafka_cluster
@@ -91,6 +93,25 @@ def test_a_topic_with_one_replica_is_told_before_its_broker_goes(cluster: KafkaC
         assert found(cluster)["spare_replicas"]["status"] == "warning"
     finally:
         cluster.delete("alone")
+
+
+def test_a_plan_of_placement_is_taken_by_kafka_and_lies_as_planned(cluster: KafkaCluster) -> None:
+    cluster.create("placed", (1, 2), min_insync_replicas=1)
+    cluster.produce("placed", 640)
+    kafka = cluster.facts()
+    assert kafka
+    snapshot = reading.snapshot_of(Cluster("prod-a", HOSTS), kafka, {}, {}, "2026-01-01T00:00:00Z")
+    plan = questions.drain(snapshot, [2], "drain", questions.Options(topics="placed"))
+    try:
+        (change,) = plan.changes
+        assert (change.after, rules.broken(snapshot, plan)) == ((1, 3), [])
+        assert change.size_bytes >= 640 << 10 and snapshots.loads(snapshots.dumps(snapshot)) == snapshot
+        cluster.move("placed", change.after)
+        cluster.throttle("placed", None)
+        cluster.until("the move", lambda _: [row.replicas for row in cluster.partitions("placed")] == [change.after])
+        assert not cluster.partitions("placed")[0].adding
+    finally:
+        cluster.delete("placed")
 
 
 def test_a_quorum_without_majority_is_no_cluster_with_zookeeper(cluster: KafkaCluster) -> None:

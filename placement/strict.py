@@ -1,0 +1,68 @@
+"""Fields of a JSON document, each checked: a wrong one is named with its place. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from placement.errors import CannotTell
+
+MOST_CHARACTERS = 100_000_000
+# larger than any disk or rate, and still exact in other tools' numbers
+LARGEST = 2**53
+
+
+def mapping(written: str, name: str) -> dict[str, Any]:
+    """The document's one object: no NaN, no key twice, at most 100 MB."""
+    if len(written) > MOST_CHARACTERS:
+        raise CannotTell(f"{name}: more than {MOST_CHARACTERS // 1_000_000} MB")
+    try:
+        found = json.loads(written, parse_constant=_no_number, object_pairs_hook=_keys_once)
+    except json.JSONDecodeError as error:
+        raise CannotTell(f"{name}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from None
+    except (ValueError, RecursionError) as error:
+        raise CannotTell(f"{name}: {error}") from None
+    if not isinstance(found, dict):
+        raise CannotTell(f"{name}: a JSON object is needed")
+    return found
+
+
+def rows(of: Mapping[str, Any], field: str, where: str) -> Sequence[dict[str, Any]]:
+    found = of.get(field)
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise CannotTell(f"{where}: {field}: a list of objects is needed")
+    return found
+
+
+def text(of: Mapping[str, Any], field: str, where: str, default: str | None = None) -> str:
+    found = of.get(field, default)
+    if not isinstance(found, str):
+        raise CannotTell(f"{where}: {field}: text is needed, not {_shown(found)}")
+    return found
+
+
+def integer(of: Mapping[str, Any], field: str, where: str, least: int = 0) -> int:
+    found = of.get(field)
+    if isinstance(found, bool) or not isinstance(found, int) or not least <= found <= LARGEST:
+        raise CannotTell(f"{where}: {field}: a whole number from {least} is needed, not {_shown(found)}")
+    return found
+
+
+def optional_integer(of: Mapping[str, Any], field: str, where: str) -> int | None:
+    return None if of.get(field) is None else integer(of, field, where)
+
+
+def _shown(value: object) -> str:
+    return repr(value)[:60]
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is not a number")
+
+
+def _keys_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a key is there twice in one object")
+    return made
