@@ -103,7 +103,8 @@ def _bars(rows: list[tuple[str, float, str, str]], label: str) -> bytes:
     return _draw(0.8 + 0.46 * len(rows), paint)
 
 
-def _trends(rows: Rows) -> Chart | None:
+def _trends(trends: Rows) -> Chart | None:
+    rows = [row for row in trends if row["limit_value"] is not None]
     if not rows:
         return None
     bars = [

@@ -8,12 +8,16 @@ from fleet import flat, tables
 
 
 class Table(NamedTuple):
-    """A table's question, the columns that name a row (within a date), and all columns in order: name -> SQL type."""
+    """A table's question, the columns that name a row (within a date), and all columns in order: name -> SQL type.
+
+    method: how it is computed, and its limits; empty where the question says it all.
+    """
 
     name: str
     question: str
     key: tuple[str, ...]
     columns: dict[str, str]
+    method: str = ""
 
 
 # By name: a column means the same in every table.
@@ -34,20 +38,24 @@ MEANINGS = {
     "cluster_warnings": "warnings of the cluster as a whole",
     "clusters": "clusters of which the check finds something as a whole",
     "corrected": "corrected errors since the boot",
+    "crc_errors": "errors between disk and controller (attribute 199): cable or backplane",
     "critical_hosts": "hosts whose worst finding is critical",
     "criticals": "critical findings",
-    "crossing_day": "day on which the limit is crossed at this pace, days since 1970-01-01",
+    "crossing_day": "day on which the limit is crossed at this pace, days since 1970-01-01; null: there is no limit",
     "data": "whether Kafka's data lie there",
     "date": "the day, UTC; from the folder's name",
     "day": "the day, UTC, as days since 1970-01-01",
-    "days_left": "days until the limit is crossed, or the mount is full, at this pace",
+    "days_left": "days until the limit is crossed, or the mount is full, at this pace; null: there is no limit",
     "detectable_percent": "rate in percent a year that would be noticed four nights in five; null where none would",
     "deviation_points": "standard deviation of the used space, percentage points",
     "disk": "the serial or worldwide name; cluster, host and kernel name where the disk has none",
     "disks": "disks of the model and firmware",
     "drawer": "the drawer or chassis",
     "drive_days": "days that these disks were watched, together",
+    "earliest_day": "the earliest day that the bounds of the pace allow, days since 1970-01-01",
+    "end_to_end_errors": "errors on the way through the disk's own memory (attribute 184)",
     "episodes": "times that it began",
+    "failing": "whether the disk is critical today: it fails already",
     "failures": "disks that failed",
     "faults": "hosts, or disks of a batch, that have the fault",
     "firmware": "of the disk",
@@ -68,6 +76,7 @@ MEANINGS = {
     "last_bad": "whether it is a problem at the end of the day",
     "last_day": "last day of it, days since 1970-01-01",
     "last_severity": "at the end of the day: 3 warning, 4 unknown, 5 critical; null when it is none",
+    "latest_day": "the latest day that the bounds of the pace allow, days since 1970-01-01; null: there is none",
     "layout": "jbod or raid10",
     "least_percent": "of the emptiest, percent used",
     "level": "host (over its disks) or cluster (over its brokers)",
@@ -75,9 +84,11 @@ MEANINGS = {
     "looked": "the checks that could look, between commas",
     "low_percent": "lower bound of the rate (95 %), percent a year",
     "maintenance_hosts": "hosts that are silent while the inventory says maintenance",
+    "media_errors": "media errors (NVMe)",
     "median_ms": "median of the peers, ms",
     "metric": "which counter of the disk",
     "model": "of the disk",
+    "month_per_day": "the pace of the month, in the metric's unit a day",
     "most_percent": "of the fullest, percent used",
     "name": "of the drawer, rack, power feed or batch",
     "offset_ms": "the clock against its time servers, ms",
@@ -99,6 +110,8 @@ MEANINGS = {
     "read_await_ms": "ms that a read takes, from its queueing on",
     "reallocated": "sectors replaced by spare ones",
     "reason": "the finding in words; null where it is ok",
+    "recent_per_day": "the pace of the last three days, in the metric's unit a day",
+    "reported_uncorrectable": "errors that it could not correct and reported to the host (attribute 187)",
     "rise": "growth of the counter over the window",
     "rising_days": "days of the last seven on which the counter grew",
     "role": "broker, zookeeper or controller",
@@ -114,11 +127,18 @@ MEANINGS = {
     "skew_s": "clock against the median of the hosts of the same run, s",
     "skips": "findings that were skipped",
     "slot": "of the enclosure or controller",
+    "slow_commands": "commands that took more than 7.5 s (attribute 188 of Seagate)",
     "source": "the report file, relative to the store",
+    "spare_percent": "spare blocks that are left, percent",
+    "spare_threshold_percent": "spare blocks at which it calls itself failing, percent",
+    "spin_retries": "spin-up retries (attribute 10)",
     "status": "ok, warning, critical, unknown or skipped",
     "suspect": "whether the model fails too often, by the limits of the table",
     "uncorrectable": "sectors that an offline scan could not read",
     "uncorrected": "uncorrected errors since the boot",
+    "uncorrected_reads": "reads that it could not correct (SAS)",
+    "uncorrected_verifies": "verifications that it could not correct (SAS)",
+    "uncorrected_writes": "writes that it could not correct (SAS)",
     "uneven": "whether the range is beyond the limit",
     "units": "hosts, or disks, of the group",
     "unknown_hosts": "hosts whose worst finding is unknown",
@@ -189,8 +209,11 @@ NIGHTLY: dict[str, tuple[str, dict[str, str]]] = {
     "disk_trends": (
         "cluster host item metric",
         {
-            **_text("cluster host item model firmware slot metric"),
-            **_numbers("value rise per_day limit_value days_left crossing_day"),
+            **_text("cluster host item disk model firmware slot"),
+            "failing": "BOOLEAN",
+            **_text("metric"),
+            **_numbers("value rise month_per_day recent_per_day per_day limit_value days_left crossing_day"),
+            **_numbers("earliest_day latest_day"),
         },
     ),
     "failing_checks": (
@@ -253,7 +276,7 @@ NIGHTLY: dict[str, tuple[str, dict[str, str]]] = {
         "cluster host item",
         {
             **_text("cluster host item"),
-            **_numbers("used_bytes size_bytes used_percent points_per_day days_left full_day"),
+            **_numbers("used_bytes size_bytes used_percent points_per_day days_left full_day earliest_day latest_day"),
         },
     ),
 }
@@ -266,7 +289,8 @@ def flat_tables() -> list[Table]:
 
 def night_tables() -> list[Table]:
     return [
-        Table(name, _question(name), tuple(key.split()), columns) for name, (key, columns) in sorted(NIGHTLY.items())
+        Table(name, _told(name)[0], tuple(key.split()), columns, _told(name)[1])
+        for name, (key, columns) in sorted(NIGHTLY.items())
     ]
 
 
@@ -279,6 +303,7 @@ def _of_ddl(name: str) -> dict[str, str]:
     return {column: SQL_TYPES.get(kind, kind) for column, kind in pairs}
 
 
-def _question(name: str) -> str:
-    """The table's docstring up to its first question mark, on one line."""
-    return " ".join((tables.load(name).__doc__ or "").partition("?")[0].split()) + "?"
+def _told(name: str) -> tuple[str, str]:
+    """The table's docstring: its question (up to the first question mark, on one line), and the rest as it stands."""
+    question, mark, rest = (tables.load(name).__doc__ or "").partition("?")
+    return " ".join(question.split()) + mark, rest.strip()

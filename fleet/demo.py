@@ -220,7 +220,7 @@ PLANTED: Mapping[str, set[str]] = {
         "resolved prod-c partitions under_replicated",
     },
     "flapping": {f"{FLAPPING} nic_resets eth0"},
-    "disk_trends": {f"{REALLOCATING[0]} {serial(*REALLOCATING)}", f"{WEARING[0]} {serial(*WEARING)}"},
+    "disk_trends": {f"{host} {serial(host, disk)}" for host, disk in (REALLOCATING, WEARING, *BATCH_DISKS)},
     "slow_disks": {f"{SLOW[0]} sd{'abcdefgh'[SLOW[1]]}"},
     "failure_rates": {" ".join(BAD_BATCH)},
     "dimm_trends": {f"{DIMM[0]} {DIMM[1]}"},

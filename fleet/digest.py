@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from fleet import addresses, consequences, table_lines
+from fleet import addresses, consequences, table_lines, trend_lines
 from fleet.night import Night, Rows
 from fleet.table_lines import PLACE_TEXT, Line, Row, bounded
 
@@ -213,7 +213,7 @@ def _sections(night: Night, causes: list[Rows], today: list[Rows], undelivered: 
         Section("shared_fate", "Shared causes", list(map(table_lines.shared, tables["shared_fate"]))),
         Section("silent_hosts", "Hosts without a report", table_lines.silent(tables["silent_hosts"])),
         Section("ongoing", "Ongoing", _of_change(other, "ongoing")),
-        Section("disk_trends", "Disks most likely to fail", list(map(table_lines.trend, tables["disk_trends"]))),
+        Section("disk_trends", "Disks most likely to fail", trend_lines.trends(tables["disk_trends"])),
         Section("failure_rates", "Disk models that fail too often", table_lines.suspects(tables["failure_rates"])),
         Section("slow_disks", "Disks slower than their peers", table_lines.slow(tables["slow_disks"])),
         Section("dimm_trends", "DIMMs with more corrected errors", list(map(table_lines.dimm, tables["dimm_trends"]))),
@@ -240,9 +240,13 @@ def _gone(night: Night, change: str) -> list[Line]:
 
 
 def _soon(tables: dict[str, Rows]) -> list[Line]:
-    """Forecasts that will not wait until tomorrow's mail."""
-    disks = [table_lines.trend(row) for row in tables["disk_trends"] if row["days_left"] <= TODAY_DAYS]
-    return disks + [table_lines.filling(row) for row in tables["usage_forecast"] if row["days_left"] <= TODAY_DAYS]
+    """Forecasts that will not wait until tomorrow's mail. A disk that fails already stands there with its finding."""
+    disks = [trend_lines.trend(row) for row in tables["disk_trends"] if _ends_soon(row) and not row["failing"]]
+    return disks + [table_lines.filling(row) for row in tables["usage_forecast"] if _ends_soon(row)]
+
+
+def _ends_soon(row: Row) -> bool:
+    return row["days_left"] is not None and row["days_left"] <= TODAY_DAYS
 
 
 def _cleaned(line: Line) -> Line:

@@ -303,7 +303,11 @@ COLUMNS = {
     "disks": "day INT, cluster STRING, host STRING, item STRING, status STRING, model STRING, firmware STRING, "
     "slot STRING, "
     "size_bytes DOUBLE, power_on_hours DOUBLE, reallocated DOUBLE, pending DOUBLE, uncorrectable DOUBLE, "
-    "grown_defects DOUBLE, wear_percent DOUBLE, disk STRING",
+    "grown_defects DOUBLE, wear_percent DOUBLE, reported_uncorrectable DOUBLE, slow_commands DOUBLE, "
+    "spin_retries DOUBLE, end_to_end_errors DOUBLE, media_errors DOUBLE, uncorrected_reads DOUBLE, "
+    "uncorrected_writes DOUBLE, uncorrected_verifies DOUBLE, crc_errors DOUBLE, spare_percent DOUBLE, "
+    "spare_threshold_percent DOUBLE, "
+    "disk STRING",
     "dimms": "day INT, cluster STRING, host STRING, item STRING, status STRING, corrected DOUBLE, uncorrected DOUBLE, "
     "boot_id STRING",
     "mounts": "day INT, cluster STRING, host STRING, item STRING, status STRING, data BOOLEAN, "

@@ -35,6 +35,7 @@ from fleet import (
     views,
 )
 from fleet.files import Files, HadoopFiles, LocalFiles, is_local
+from fleet.given import Given
 from fleet.manifests import HOME, Manifest
 from fleet.night import Night, Rows
 from fleet.site import folder, history, pages, summaries
@@ -285,7 +286,8 @@ def _compute(
 
     def rows(table: str) -> Rows:
         found = spark.sql(tables.query(table, night, first)).collect()
-        return tables.finish(table, [{name: _plain(value) for name, value in row.asDict().items()} for row in found])
+        told = [{name: _plain(value) for name, value in row.asDict().items()} for row in found]
+        return tables.finish(table, told, Given(night, first))
 
     with ThreadPoolExecutor(IN_FLIGHT) as several:
         kept = [frame for frames in several.map(keep, views.CHAINS) for frame in frames]

@@ -80,27 +80,6 @@ def _silent(last: str, rows: Rows) -> Line:
     return Line("critical", what="silent", text=f"last report {last}{reason}{count}", todo="broker-down", **whose)
 
 
-METRICS = {
-    "reallocated": ("reallocated sectors", ""),
-    "pending": ("pending sectors", ""),
-    "uncorrectable": ("uncorrectable sectors", ""),
-    "grown_defects": ("grown defects", ""),
-    "wear_percent": ("wear", " %"),
-}
-
-
-def trend(row: Row) -> Line:
-    name, unit = METRICS[row["metric"]]
-    when = f"reaches {row['limit_value']}{unit} on {reports.date_of(int(row['crossing_day']))}"
-    text = f"{name} {row['value']:.0f}{unit}, {row['per_day']:+.2f}{unit} a day: " + (
-        when if row["days_left"] else f"beyond the limit of {row['limit_value']}{unit}"
-    )
-    what = f"{row['item']} slot {row['slot']} {row['model']}" if row["slot"] else f"{row['item']} {row['model']}"
-    level = "critical" if row["days_left"] <= 14 else "warning"
-    age = f"{row['days_left']:.0f} d left"
-    return Line(level, what=what, text=text, todo="replace-jbod-disk", age=age, **place(row))
-
-
 def suspects(rows: Rows) -> list[Line]:
     return [
         Line(
@@ -149,10 +128,18 @@ def dimm(row: Row) -> Line:
     return Line("warning", what=row["item"], text=text, todo="replace-dimm", **place(row))
 
 
+def between(row: Row) -> str:
+    """The bounds of a forecast."""
+    earliest = reports.date_of(int(row["earliest_day"]))
+    if row["latest_day"] is None:
+        return f"{earliest} at the earliest"
+    return f"between {earliest} and {reports.date_of(int(row['latest_day']))}"
+
+
 def filling(row: Row) -> Line:
     text = (
         f"{row['used_percent']:.0f} % used, {row['points_per_day']:+.1f} points a day: "
-        f"full on {reports.date_of(int(row['full_day']))}"
+        f"full on {reports.date_of(int(row['full_day']))} ({between(row)})"
     )
     level = "critical" if row["days_left"] <= 7 else "warning"
     age = f"{row['days_left']:.0f} d left"

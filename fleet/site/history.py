@@ -15,14 +15,14 @@ DAYS = 90
 HEALTH = """CASE WHEN NOT answered THEN '' WHEN criticals > 0 THEN 'critical'
   WHEN unknowns > 0 OR warnings + oks = 0 THEN 'unknown' WHEN warnings > 0 THEN 'warning' ELSE 'ok' END"""
 # What is not a counter: it differs every day, or never.
-NO_COUNTERS = ("size_bytes", "power_on_hours")
+NO_COUNTERS = ("size_bytes", "power_on_hours", "spare_threshold_percent")
 ROWS_AT_ONCE = 2000
 
 
 def counters() -> list[str]:
     """The columns of `disks` that only rise when something is wrong."""
     numbers = [name for name, kind in facts.FOLLOWED["smart"].values() if kind == "DOUBLE"]
-    return [name for name in numbers if name not in NO_COUNTERS and "temperature" not in name]
+    return [name for name in numbers if name not in NO_COUNTERS]
 
 
 class Unreadable(Exception):
@@ -81,7 +81,8 @@ class History:
         paths = ", ".join(literal(glob.escape(files.url(path))) for made in self._made for path in made.paths(table))
         empty = f"SELECT * FROM (SELECT {_empty(table)}) WHERE FALSE"
         found = f"SELECT * FROM read_parquet([{paths}], hive_partitioning = false, union_by_name = true)"
-        self._database.execute(f"CREATE VIEW {table} AS {found if paths else empty}")
+        # a day that an older version read has fewer columns
+        self._database.execute(f"CREATE VIEW {table} AS {f'{found} UNION ALL BY NAME ({empty})' if paths else empty}")
 
     def _ask(self, sql: str) -> Any:
         try:

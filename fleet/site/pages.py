@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from fleet import addresses, digest, page, reports, table_lines
+from fleet import addresses, digest, page, reports, table_lines, trend_lines
 from fleet.charts import Chart
 from fleet.digest import Digest, Section
 from fleet.night import Night, Rows
@@ -236,7 +236,7 @@ def _of_changes(rows: Rows) -> list[Section]:
 
 def _of_host(rows: dict[str, Rows]) -> list[Section]:
     more = [
-        Section("disk_trends", "Disks that wear out", [table_lines.trend(row) for row in rows.get("disk_trends", [])]),
+        Section("disk_trends", "Disks that wear out", [trend_lines.trend(row) for row in rows.get("disk_trends", [])]),
         Section("slow_disks", "Disks slower than their peers", table_lines.slow(rows.get("slow_disks", []))),
         Section(
             "dimm_trends", "DIMMs with more corrected errors", list(map(table_lines.dimm, rows.get("dimm_trends", [])))
@@ -289,7 +289,7 @@ def _disk(disk: Disk, night: int) -> dict[str, Any]:
 
 
 def _count(name: str, count: Count, night: int) -> dict[str, str]:
-    title, unit = table_lines.METRICS.get(name, (name.replace("_", " "), ""))
+    title, unit = trend_lines.METRICS.get(name, (name.replace("_", " "), ""))
     last = f"{count.last:g}{unit}"
     if not count.points:
         return {"words": f"{title} {last}", "path": ""}
@@ -319,6 +319,6 @@ def _at_risk(night: Night, ailing: Rows) -> Rows:
         row = known.get(key) or {**found[0], "status": "ok"}
         left = min((trend["days_left"] for trend in found if trend["days_left"] is not None), default=10**6)
         said = [str(one["reason"] or "") for one in reasons.get(key, []) if one["change"] in digest.STANDING]
-        why = "; ".join([*said, *(table_lines.trend(trend).text for trend in found)])
+        why = "; ".join([*said, *(trend_lines.trend(trend).text for trend in found)])
         rows.append((row["status"] != "critical", left, row["status"] == "ok", key, {**row, "why": short(why, 300)}))
     return [row[-1] for row in sorted(rows, key=lambda row: row[:-1])]

@@ -11,6 +11,8 @@ import pkgutil
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
+from fleet.given import Given, Rows
+
 
 class Table(Protocol):
     """A module of this folder."""
@@ -34,7 +36,8 @@ def query(name: str, night: int, first: int) -> str:
     return table.SQL.format(night=night, first=first, **table.LIMITS)
 
 
-def finish(name: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What a table's module does with the few rows of its SELECT that SQL cannot: `finish(rows)`, where it has one."""
-    done: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] | None = getattr(load(name), "finish", None)
-    return done(rows) if done else rows
+def finish(name: str, rows: Rows, given: Given) -> Rows:
+    """What a table's module does with the few rows of its SELECT that SQL cannot: `finish(rows, given)`, where it has
+    one."""
+    done: Callable[[Rows, Given], Rows] | None = getattr(load(name), "finish", None)
+    return done(rows, given) if done else rows

@@ -1,68 +1,171 @@
-"""Which disks wear out, and on which day will each cross its limit at this pace?
+"""Which disks fail or wear out, and on which day will each cross its limit at this pace?
 
-The pace is the least-squares slope over the window. The limits are the smart check's critical ones; a rise that is
-smaller than `…_rise` is noise. For disks that report today.
+One row for each counter that the smart check judges and that grew by at least its `…_rise` in 30 days, of disks that
+report today. The month's pace is the median of the slopes between all pairs of days (Theil and Sen); the recent one
+is the mean of the last three days, of which the newest counts three times and the one before twice, if the counter
+grew by `…_rise` in them. The forecast is made with the larger one. Its bounds are the days at the largest and at the
+smallest pace that the month (95 %) or the last three days allow, widened by how much the daily steps differ;
+`latest_day` is null where the counter may as well stand still. A counter that speeds up further is earlier. Limits
+are the smart check's critical ones (warnings of attributes 10 and 188, which have no critical one). CRC errors have
+no limit, so no day. Spare blocks fall: their rise and pace are those of what is used up. Disks that fail already are
+in the list, and `failing`; if no counter of such a disk grows, it has one row, of the metric `status`.
 """
 
-# metric: the limit that it must not cross, and the least rise over the window that counts
-LIMITS = {
-    "reallocated_limit": 1000,
-    "reallocated_rise": 5,
-    "pending_limit": 17,
-    "pending_rise": 3,
-    "uncorrectable_limit": 17,
-    "uncorrectable_rise": 3,
-    "grown_defects_limit": 100,
-    "grown_defects_rise": 5,
-    "wear_percent_limit": 100,
-    "wear_percent_rise": 2,
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from fleet import trends
+from fleet.given import Given, Rows
+
+# metric: the limit that it must not reach (None: it has none), and the least rise over the window that counts
+METRIC_LIMITS: dict[str, tuple[float | None, float]] = {
+    "reallocated": (1000, 5),
+    "pending": (17, 3),
+    "uncorrectable": (17, 3),
+    "grown_defects": (100, 5),
+    "wear_percent": (100, 2),
+    "reported_uncorrectable": (6, 1),
+    "slow_commands": (5, 1),
+    "spin_retries": (1, 1),
+    "end_to_end_errors": (1, 1),
+    "media_errors": (1, 1),
+    "uncorrected_reads": (1, 1),
+    "uncorrected_writes": (1, 1),
+    "uncorrected_verifies": (1, 1),
+    "crc_errors": (None, 1),
+    "spare_percent": (20, 2),
+}
+METRICS = tuple(METRIC_LIMITS)
+LIMITS: dict[str, Any] = {
+    **{f"{metric}_limit": limit for metric, (limit, _rise) in METRIC_LIMITS.items()},
+    **{f"{metric}_rise": rise for metric, (_limit, rise) in METRIC_LIMITS.items()},
     "horizon_days": 90,
     "days_least": 3,
 }
-METRICS = ("reallocated", "pending", "uncorrectable", "grown_defects", "wear_percent")
-
-
-def _sums(metric: str) -> str:
-    return (
-        f"count({metric}) AS n_{metric}, sum(CASE WHEN {metric} IS NOT NULL THEN day - {{first}} END) AS x_{metric}, "
-        f"sum(CASE WHEN {metric} IS NOT NULL THEN (day - {{first}}) * (day - {{first}}) END) AS xx_{metric}, "
-        f"sum({metric}) AS y_{metric}, sum({metric} * (day - {{first}})) AS xy_{metric}, "
-        f"max(CASE WHEN day = {{night}} THEN {metric} END) AS last_{metric}, min({metric}) AS least_{metric}"
-    )
-
-
-def _pick(prefix: str) -> str:
-    return "CASE metric " + " ".join(f"WHEN '{metric}' THEN {prefix}_{metric}" for metric in METRICS) + " END"
-
-
-def _limit(kind: str) -> str:
-    return "CASE metric " + " ".join(f"WHEN '{metric}' THEN {{{metric}_{kind}}}" for metric in METRICS) + " END"
-
+FALLING = "spare_percent"
+STATUS = "status"
+# Later is no forecast any more.
+LATEST_DAYS = 3650
+ABSENT = "-"
 
 SQL = f"""
-WITH sums AS (
-  SELECT disk, {", ".join(map(_sums, METRICS))}
+WITH days AS (
+  SELECT disk, array_agg(concat_ws(' ', CAST(day AS STRING),
+    {", ".join(f"coalesce(CAST({metric} AS STRING), '{ABSENT}')" for metric in METRICS)})) AS days
   FROM watched
   GROUP BY disk
-), metrics AS (
-  SELECT * FROM (VALUES {", ".join(f"('{metric}')" for metric in METRICS)}) AS named(metric)
-), long AS (
-  SELECT disk, metric, {_pick("n")} AS n, {_pick("x")} AS x, {_pick("xx")} AS xx, {_pick("y")} AS y,
-    {_pick("xy")} AS xy, {_pick("last")} AS value, {_pick("least")} AS least_value,
-    {_limit("limit")} AS limit_value, {_limit("rise")} AS least_rise
-  FROM sums CROSS JOIN metrics
-), paced AS (
-  SELECT *, CASE WHEN n * xx - x * x > 0 THEN (n * xy - x * y) / (n * xx - x * x) END AS per_day
-  FROM long
-  WHERE n >= {{days_least}} AND value - least_value >= least_rise
-), crossing AS (
-  SELECT *, CASE WHEN value >= limit_value THEN 0 ELSE ceil(round((limit_value - value) / per_day, 6)) END AS days_left
-  FROM paced
-  WHERE per_day > 0
+), named AS (
+  SELECT disk, model, firmware, row_number() OVER (PARTITION BY disk ORDER BY last_day DESC, firmware) AS place
+  FROM lives
+  WHERE model IS NOT NULL
 )
-SELECT d.cluster, d.host, d.item, d.model, d.firmware, d.slot, t.metric, t.value, t.value - t.least_value AS rise,
-  round(t.per_day, 4) AS per_day, t.limit_value, t.days_left, {{night}} + t.days_left AS crossing_day
-FROM crossing t JOIN disks d ON d.disk = t.disk AND d.day = {{night}}
-WHERE t.days_left <= {{horizon_days}}
-ORDER BY t.days_left, d.cluster, d.host, d.item, t.metric
+SELECT d.cluster, d.host, d.item, d.disk, coalesce(d.model, n.model) AS model,
+  coalesce(d.firmware, n.firmware) AS firmware, d.slot, d.status = 'critical' AS failing,
+  d.spare_threshold_percent, t.days
+FROM disks d
+JOIN days t ON t.disk = d.disk
+LEFT JOIN named n ON n.disk = d.disk AND n.place = 1
+WHERE d.day = {{night}}
+ORDER BY d.cluster, d.host, d.item
 """
+
+
+def finish(rows: Rows, given: Given) -> Rows:
+    """Of the days of each disk that moved: its trends, the one that crosses first on top."""
+    found = [trend for row in rows for trend in _of_disk(row, given.night)]
+    return sorted(found, key=_order)
+
+
+def _order(row: dict[str, Any]) -> tuple[Any, ...]:
+    left = row["days_left"]
+    return (left is None, left or 0, row["cluster"] or "", row["host"], row["item"], row["metric"])
+
+
+def _of_disk(row: dict[str, Any], night: int) -> Rows:
+    told = sorted((text.split(" ") for text in row["days"]), key=lambda parts: int(parts[0]))
+    disk = {name: row[name] for name in ("cluster", "host", "item", "disk", "model", "firmware", "slot", "failing")}
+    found = []
+    for place, metric in enumerate(METRICS, 1):
+        points = _points(told, place)
+        if len(points) >= LIMITS["days_least"] and points[-1][0] == night:
+            found += [{**disk, **trend} for trend in _trend(metric, points, _limit(metric, row))]
+    if row["failing"] and not found:
+        nothing = dict.fromkeys(COLUMNS, None)
+        found.append({**disk, **nothing, "metric": STATUS, "days_left": 0, "crossing_day": night})
+    return found
+
+
+def _points(told: list[list[str]], place: int) -> list[tuple[int, float]]:
+    """One a day; of two hosts that report the same disk on one day, the larger number."""
+    by_day: dict[int, float] = {}
+    for parts in told:
+        if parts[place] != ABSENT:
+            by_day[int(parts[0])] = max(float(parts[place]), by_day.get(int(parts[0]), -math.inf))
+    return list(by_day.items())
+
+
+COLUMNS = (
+    *("metric", "value", "rise", "month_per_day", "recent_per_day", "per_day", "limit_value", "days_left"),
+    *("crossing_day", "earliest_day", "latest_day"),
+)
+
+
+def _limit(metric: str, row: dict[str, Any]) -> float | None:
+    own = row["spare_threshold_percent"] if metric == FALLING else None
+    limit = own or METRIC_LIMITS[metric][0]
+    return None if limit is None else float(limit)
+
+
+def _trend(metric: str, told: list[tuple[int, float]], limit: float | None) -> Iterator[dict[str, Any]]:
+    """One row, or none where it does not move enough."""
+    sign = -1 if metric == FALLING else 1
+    points = [(day, sign * value) for day, value in told]
+    night, value = points[-1]
+    rise, least = value - min(y for _day, y in points), METRIC_LIMITS[metric][1]
+    if rise < least:
+        return
+    month, late = trends.theil_sen(points), trends.recent(points)
+    speeds = late.rise >= least
+    per_day = max(month.per_day, late.per_day) if speeds else month.per_day
+    if per_day <= 0:
+        return
+    end = None if limit is None else sign * limit - value
+    left = _days(end, per_day)
+    soonest, last = (_days(end, pace) for pace in _bounds(points, month, late if speeds else None, left or 0))
+    if left is not None and left > LIMITS["horizon_days"]:
+        return
+    yield {
+        "metric": metric,
+        "value": told[-1][1],
+        "rise": rise,
+        "month_per_day": round(month.per_day, 4),
+        "recent_per_day": round(late.per_day, 4),
+        "per_day": round(per_day, 4),
+        "limit_value": limit,
+        "days_left": left,
+        "crossing_day": _day(night, left),
+        "earliest_day": _day(night, soonest),
+        "latest_day": _day(night, last),
+    }
+
+
+def _bounds(points: trends.Points, month: trends.Slope, late: trends.Recent | None, days: int) -> tuple[float, float]:
+    """The largest and the smallest pace: of the month, of the last three days if they count, and what so many days to
+    come may differ by themselves."""
+    beside = trends.spread(points, days)
+    paces = [month.low, month.high, *([late.least, late.most, late.per_day] if late else [])]
+    return max(paces) + beside, min(paces) - beside
+
+
+def _days(left: float | None, pace: float) -> int | None:
+    """Whole days until so much is used up; None where it has no end in sight."""
+    if left is None or (left > 0 and (pace <= 0 or left / pace > LATEST_DAYS)):
+        return None
+    return max(0, math.ceil(round(left / pace, 6))) if left > 0 else 0
+
+
+def _day(night: int, left: int | None) -> int | None:
+    return None if left is None else night + left

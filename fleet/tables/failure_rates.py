@@ -11,8 +11,7 @@ most `nights_wrong` of the nights of a fleet without a bad model name one, howev
 
 from __future__ import annotations
 
-from typing import Any
-
+from fleet.given import Given, Rows
 from fleet.statistics import Exposure, compare
 
 LIMITS = {"failures_least": 3, "factor_least": 2, "nights_wrong": 0.05}
@@ -37,7 +36,7 @@ SELECT model, firmware, disks, drive_days, failures FROM models ORDER BY model, 
 """
 
 
-def finish(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def finish(rows: Rows, given: Given) -> Rows:
     """The statistics, highest rate first."""
     kinds = [Exposure(int(row["failures"]), float(row["drive_days"])) for row in rows]
     compared = compare(kinds, LIMITS["nights_wrong"])

@@ -1,44 +1,91 @@
 """How many days until a mount is full?
 
-At the slower of the paces of the last two weeks and of the last one: data that moved in at once is no trend.
+From the second day on, and never from one: at the median of its daily steps of two weeks, of which one of three days
+ago counts half (so the last three days outweigh all before), of two steps at the smaller. What came at once is thus no
+trend after three days; a deletion (a fall of one point or more) does not count. Where data are deleted again and again
+(two falls or more in the two weeks) the mount fills at the pace at which its highest levels rise, and is full when one
+of them is; if it is above all of them by a point, at the pace since the last deletion. A mount that did not grow fast
+enough on any of the last three days is not named, nor one that fills by less than a point over its days, nor one whose
+growth of five days or more may be chance.
+`earliest_day` and `latest_day` hold the day in 95 % of the cases, if the steps to come differ as much as those before;
+few steps are taken to differ by half of their mean. `latest_day` is null where the mount may as well never fill.
 """
 
-LIMITS = {"horizon_days": 21, "long_days": 14, "short_days": 7, "days_least": 5, "rise_points_least": 2}
+from __future__ import annotations
 
+import math
+from typing import Any
+
+from fleet import filling
+from fleet.given import Given, Rows
+
+LIMITS = {"horizon_days": 21, "window_days": 14, "recent_days": 3, "sure_days": 5, "least_points": 1}
+# Later is no forecast any more.
+LATEST_DAYS = 3650
+
+# What cannot be full in time, by the fastest of the last three days, is left out before it is collected.
 SQL = """
-WITH growing AS (
-  SELECT cluster, host, item
+WITH ends AS (
+  SELECT cluster, host, item,
+    max(CASE WHEN day = {night} THEN used_bytes END) AS used_bytes,
+    max(CASE WHEN day = {night} THEN free_bytes END) AS free_bytes,
+    max(CASE WHEN day = {night} - 1 THEN used_bytes END) AS used_1,
+    max(CASE WHEN day = {night} - 2 THEN used_bytes END) AS used_2,
+    max(CASE WHEN day = {night} - 3 THEN used_bytes END) AS used_3
   FROM mounts
-  WHERE day > {night} - {long_days}
+  WHERE day > {night} - {window_days} AND used_bytes IS NOT NULL
   GROUP BY cluster, host, item
-  HAVING 100 * (max(CASE WHEN day = {night} THEN used_bytes END) - min(used_bytes))
-    >= {rise_points_least} * max(CASE WHEN day = {night} THEN used_bytes + free_bytes END)
-), recent AS (
-  SELECT /*+ BROADCAST(g) */ m.cluster, m.host, m.item, m.day - {first} AS x, m.used_bytes AS y, m.day, m.free_bytes,
-    CASE WHEN m.day > {night} - {short_days} THEN m.day - {first} END AS short_x
-  FROM mounts m JOIN growing g ON g.cluster = m.cluster AND g.host = m.host AND g.item = m.item
-  WHERE m.day > {night} - {long_days} AND m.used_bytes IS NOT NULL
-), sums AS (
-  SELECT cluster, host, item, count(*) AS n, sum(x) AS x, sum(x * x) AS xx, sum(y) AS y, sum(x * y) AS xy,
-    count(short_x) AS short_n, sum(short_x) AS short_x, sum(short_x * short_x) AS short_xx,
-    sum(CASE WHEN short_x IS NOT NULL THEN y END) AS short_y, sum(short_x * y) AS short_xy,
-    max(CASE WHEN day = {night} THEN y END) AS used_bytes,
-    max(CASE WHEN day = {night} THEN y + free_bytes END) AS size_bytes
-  FROM recent
-  GROUP BY cluster, host, item
-), paced AS (
-  SELECT *, least(
-      (n * xy - x * y) / (n * xx - x * x),
-      (short_n * short_xy - short_x * short_y) / (short_n * short_xx - short_x * short_x)) AS per_day
-  FROM sums
-  WHERE n >= {days_least} AND short_n >= 3
-), left_over AS (
-  SELECT *, floor(round((size_bytes - used_bytes) / per_day, 6)) AS days_left FROM paced WHERE per_day > 0
+  HAVING count(*) >= 2
+), filling AS (
+  SELECT * FROM ends
+  WHERE used_bytes + free_bytes > 0 AND coalesce(greatest(used_bytes - used_1, used_1 - used_2, used_2 - used_3)
+    * {horizon_days} * 1.000001 >= free_bytes OR used_1 + used_2 + used_3 IS NULL, TRUE)
 )
-SELECT l.cluster, l.host, l.item, l.used_bytes, l.size_bytes,
-  round(100 * l.used_bytes / l.size_bytes, 1) AS used_percent,
-  round(100 * l.per_day / l.size_bytes, 2) AS points_per_day, l.days_left, {night} + l.days_left AS full_day
-FROM left_over l JOIN fleet f ON f.cluster = l.cluster AND f.host = l.host
-WHERE l.days_left <= {horizon_days}
-ORDER BY l.days_left, l.cluster, l.host, l.item
+SELECT /*+ BROADCAST(e) */ e.cluster, e.host, e.item, e.used_bytes, e.used_bytes + e.free_bytes AS size_bytes,
+  array_agg(concat_ws(' ', CAST(m.day AS STRING), CAST(m.used_bytes AS STRING))) AS days
+FROM mounts m
+JOIN filling e ON e.cluster = m.cluster AND e.host = m.host AND e.item = m.item
+JOIN fleet f ON f.cluster = m.cluster AND f.host = m.host
+WHERE m.day > {night} - {window_days} AND m.used_bytes IS NOT NULL
+GROUP BY e.cluster, e.host, e.item, e.used_bytes, e.free_bytes
 """
+
+
+def finish(rows: Rows, given: Given) -> Rows:
+    """Of the days of each mount that may be full soon: its forecast, the one that is full first on top."""
+    found = [forecast for row in rows if (forecast := _of_mount(row, given.night))]
+    return sorted(found, key=lambda row: (row["days_left"], row["cluster"] or "", row["host"], row["item"]))
+
+
+def _of_mount(row: dict[str, Any], night: int) -> dict[str, Any] | None:
+    points = sorted((int(day), float(used)) for day, used in (text.split(" ") for text in row["days"]))
+    used, size = float(row["used_bytes"]), float(row["size_bytes"])
+    least = LIMITS["least_points"] * size / 100
+    if filling.fastest(points, LIMITS["recent_days"]) * LIMITS["horizon_days"] < size - used:
+        return None
+    pace = filling.pace(points, least)
+    if not pace or pace.per_day * (points[-1][0] - points[0][0]) < least:
+        return None
+    left = _days(size, pace, night, 0.0)
+    beside = pace.beside(left or 0)
+    unsure = pace.steps >= LIMITS["sure_days"] - 1 and beside >= pace.per_day
+    if left is None or left > LIMITS["horizon_days"] or unsure:
+        return None
+    soonest, last = _days(size, pace, night, beside), _days(size, pace, night, -beside)
+    return {
+        **{name: row[name] for name in ("cluster", "host", "item", "used_bytes", "size_bytes")},
+        "used_percent": round(100 * used / size, 1),
+        "points_per_day": round(100 * pace.per_day / size, 2),
+        "days_left": left,
+        "full_day": night + left,
+        "earliest_day": None if soonest is None else night + soonest,
+        "latest_day": None if last is None else night + last,
+    }
+
+
+def _days(size: float, pace: filling.Pace, night: int, more: float) -> int | None:
+    """Whole days from the night on until it is full at a pace that is so much larger; None: not in sight."""
+    per_day = pace.per_day + more
+    if per_day <= 0 or (size - pace.full) / per_day > LATEST_DAYS:
+        return None
+    return max(0, math.floor(round((size - pace.full) / per_day, 6)) - (night - pace.since))

@@ -185,22 +185,27 @@ class Oracle:
         return {item: sorted(told, key=lambda one: one[:2]) for item, told in found.items()}
 
     def disk_trends(self, limits: dict[str, Any], facts: dict[str, str]) -> list[tuple[Any, ...]]:
-        rows = []
+        """host, item, metric, failing, value, rise, paces of the month and of three days, days left, earliest, latest.
+
+        facts: metric -> the fact that it is."""
+        rows: list[tuple[Any, ...]] = []
         for item, places in self.disks().items():
-            host, told = places[-1][1], [(day, record) for day, _host, record in places]
+            last_day, host, last = places[-1]
+            if last_day != self.night:
+                continue
+            failing, before = last["status"] == "critical", len(rows)
             for metric, fact in facts.items():
-                points = [(day, r["facts"][fact]) for day, r in told if r["facts"].get(fact) is not None]
-                if len(points) < limits["days_least"] or points[-1][0] != self.night or told[-1][0] != self.night:
-                    continue
-                value, least = points[-1][1], min(y for _x, y in points)
-                pace = slope(points)
-                if value - least < limits[f"{metric}_rise"] or pace <= 0:
-                    continue
-                limit = limits[f"{metric}_limit"]
-                left = 0 if value >= limit else math.ceil(round((limit - value) / pace, 6))
-                if left <= limits["horizon_days"]:
-                    rows.append((host, item, metric, value, value - least, round(pace, 4), left))
-        return sorted(rows)
+                points = [(day, r["facts"][fact]) for day, _host, r in places if r["facts"].get(fact) is not None]
+                if len(points) >= limits["days_least"] and points[-1][0] == self.night:
+                    limit = limits[f"{metric}_limit"]
+                    if metric == "spare_percent":
+                        limit = last["facts"].get("spare_threshold_percent") or limit
+                    told = pace_and_crossing(points, limit, limits[f"{metric}_rise"], metric == "spare_percent")
+                    if told and (told[-3] is None or told[-3] <= limits["horizon_days"]):
+                        rows.append((host, item, metric, failing, *told))
+            if failing and len(rows) == before:
+                rows.append((host, item, "status", True, None, None, None, None, 0, None, None))
+        return sorted(rows, key=lambda row: row[:3])
 
     def failure_rates(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         """model and firmware -> disks, drive days, failures."""
@@ -246,20 +251,16 @@ class Oracle:
         return {h: (min(u), max(u), statistics.pstdev(u)) for h, u in used.items() if len(u) > 1}
 
     def forecast(self, limits: dict[str, Any]) -> list[tuple[Any, ...]]:
+        """host, item, days left, the earliest and the latest of them."""
         rows = []
         for (host, item), told in self.series("disk_usage").items():
-            points = [(day, r["facts"]["used_bytes"]) for day, r in told if day > self.night - limits["long_days"]]
-            short = [point for point in points if point[0] > self.night - limits["short_days"]]
-            if len(points) < limits["days_least"] or len(short) < 3 or points[-1][0] != self.night:
+            points = [(day, r["facts"]["used_bytes"]) for day, r in told if day > self.night - limits["window_days"]]
+            if len(points) < 2 or points[-1][0] != self.night:
                 continue
             facts = told[-1][1]["facts"]
-            size = facts["used_bytes"] + facts["free_bytes"]
-            pace = min(slope(points), slope(short))
-            rise = facts["used_bytes"] - min(y for _x, y in points)
-            if pace > 0 and 100 * rise >= limits["rise_points_least"] * size:
-                left = math.floor(round(facts["free_bytes"] / pace, 6))
-                if left <= limits["horizon_days"]:
-                    rows.append((host, item, left))
+            left = days_to_full(points, facts["used_bytes"] + facts["free_bytes"], limits)
+            if left and left[0] is not None and left[0] <= limits["horizon_days"]:
+                rows.append((host, item, *left))
         return sorted(rows)
 
     def slow(self, limits: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -368,12 +369,103 @@ class Oracle:
         return {(*key, count) for key, count in blamed.items() if count >= limits["faults_least"]}
 
 
-def slope(points: list[tuple[int, float]]) -> float:
-    """Least squares."""
-    xs, ys = zip(*points, strict=True)
-    mean_x, mean_y = statistics.fmean(xs), statistics.fmean(ys)
-    return float(sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x) ** 2 for x in xs))
-
-
 def percent(facts: Record) -> float:
     return float(100 * facts["used_bytes"] / (facts["used_bytes"] + facts["free_bytes"]))
+
+
+def pace_and_crossing(points: list[tuple[int, float]], limit: float | None, least: float, falls: bool) -> Any:
+    """value, rise, the month's pace, that of three days, days left, earliest, latest (days); None where it is still."""
+    heights = {day: -value if falls else value for day, value in points}
+    days = sorted(heights)
+    night, value = days[-1], heights[days[-1]]
+    rise = value - min(heights.values())
+    if rise < least:
+        return None
+    pairs = [(a, b) for a in days for b in days if a < b]
+    slopes = sorted((heights[b] - heights[a]) / (b - a) for a, b in pairs)
+    n = len(days)
+    kendall = 1.96 * (n * (n - 1) * (2 * n + 5) / 18) ** 0.5
+    place = max(0, int((len(slopes) - kendall) // 2))
+    month, low, high = statistics.median(slopes), slopes[place], slopes[-1 - place]
+    step = {b: (heights[b] - heights[a]) / (b - a) for a, b in zip(days, days[1:], strict=False)}
+    daily = {day: step[min(b for b in days if b >= day)] for day in range(days[0] + 1, night + 1)}
+    late = [(weight, daily[night - back]) for back, weight in ((0, 3), (1, 2), (2, 1)) if night - back in daily]
+    recent = sum(weight * pace for weight, pace in late) / sum(weight for weight, _pace in late)
+    paces = [low, high]
+    pace = month
+    if sum(pace for _weight, pace in late) >= least:
+        pace = max(month, recent)
+        paces += [recent, *(one for _weight, one in late)]
+    if pace <= 0:
+        return None
+    if limit is None:
+        return abs(value), rise, month, recent, None, None, None
+    room = (-limit if falls else limit) - value
+    left = days_until(room, pace)
+    beside = 1.96 * statistics.pstdev(step.values()) / max(left or 1, 1) ** 0.5
+    bounds = days_until(room, max(paces) + beside), days_until(room, min(paces) - beside)
+    return abs(value), rise, month, recent, 10**6 if left is None else left, *bounds
+
+
+def days_until(room: float, pace: float) -> int | None:
+    if room <= 0:
+        return 0
+    return None if pace <= 0 or room / pace > 3650 else math.ceil(round(room / pace, 6))
+
+
+def days_to_full(points: list[tuple[int, float]], size: float, limits: dict[str, Any]) -> Any:
+    """Days left, earliest, latest; None where it does not fill."""
+    night, used = points[-1]
+    point = size / 100 * limits["least_points"]
+    growth = {
+        day: (after - before) / (later - one)
+        for (one, before), (later, after) in zip(points, points[1:], strict=False)
+        for day in range(one + 1, later + 1)
+    }
+    latest = [growth[day] for day in growth if night - limits["recent_days"] < day <= night]
+    if max([*latest, 0]) * limits["horizon_days"] < size - used:
+        return None
+    falls = [(a, b) for a, b in zip(points, points[1:], strict=False) if a[1] - b[1] > point]
+    start, level = night, used
+    if len(falls) > 1 and used <= max(a[1] for a, _b in falls) + point:
+        tops = [a for a, _b in falls]
+        steps = [(night - b[0], (b[1] - a[1]) / (b[0] - a[0])) for a, b in zip(tops, tops[1:], strict=False)]
+        start, level = tops[-1]
+    else:
+        since = falls[-1][1][0] if len(falls) > 1 else points[0][0]
+        fallen = {day for a, b in falls for day in range(a[0] + 1, b[0] + 1)}
+        steps = [(night - day, grown) for day, grown in growth.items() if day > since and day not in fallen]
+    if not steps:
+        return None
+    weight = {age: 0.5 ** (age / 3) for age, _grown in steps}
+    whole = sum(weight[age] for age, _grown in steps)
+    ordered = sorted(steps, key=lambda step: step[1])
+    pace = ordered[0][1]
+    if len(steps) > 2:
+        below = [sum(weight[age] for age, _g in ordered[: place + 1]) for place in range(len(ordered))]
+        pace = next(g for (_age, g), reached in zip(ordered, below, strict=True) if reached >= whole / 2 - 1e-12)
+    if pace <= 0 or pace * (night - points[0][0]) < point:
+        return None
+    worth = whole**2 / sum(one**2 for one in (weight[age] for age, _grown in steps))
+    scatter = sum(weight[age] * (grown - pace) ** 2 for age, grown in steps) / whole
+    deviation = ((worth * scatter + 2 * (pace / 2) ** 2) / (worth + 1)) ** 0.5
+
+    def left(rate: float) -> int | None:
+        if rate <= 0 or (size - level) / rate > 3650:
+            return None
+        return max(0, math.floor(round((size - level) / rate, 6)) - (night - start))
+
+    days = left(pace)
+    beside = students(worth + 1) * deviation * (1 / worth + 1 / max(days or 0, 1)) ** 0.5
+    if len(steps) >= limits["sure_days"] - 1 and pace - beside <= 0:
+        return None
+    return days, left(pace + beside), left(pace - beside)
+
+
+def students(degrees: float) -> float:
+    """The 97.5 % point of Student's t, Abramowitz and Stegun 26.7.5, to the third power."""
+    x = 1.96
+    first = (x**3 + x) / 4
+    second = (5 * x**5 + 16 * x**3 + 3 * x) / 96
+    third = (3 * x**7 + 19 * x**5 + 17 * x**3 - 15 * x) / 384
+    return x + first / degrees + second / degrees**2 + third / degrees**3

@@ -6,6 +6,7 @@ from typing import Any
 
 from fleet import flat, manifests, nightly, reports, tables, views
 from fleet.files import LocalFiles
+from fleet.given import Given
 from fleet.night import Rows
 
 
@@ -26,7 +27,10 @@ def tables_by_duckdb(store: str, date: str) -> dict[str, Rows]:
     for chain in views.CHAINS:
         for name, query in chain.items():
             database.execute(f"CREATE TEMP TABLE {name} AS {query.format(night=night, first=first, has_roster=False)}")
-    return {name: tables.finish(name, _rows(database, tables.query(name, night, first))) for name in tables.names()}
+    return {
+        name: tables.finish(name, _rows(database, tables.query(name, night, first)), Given(night, first))
+        for name in tables.names()
+    }
 
 
 def _rows(database: Any, query: str) -> Rows:

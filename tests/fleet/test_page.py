@@ -38,6 +38,11 @@ def crowded() -> Night:
             "limit_value": 1000,
             "days_left": 3 + n,
             "crossing_day": judged.day + 3 + n,
+            "earliest_day": judged.day + 2 + n,
+            "latest_day": judged.day + 9 + n,
+            "month_per_day": 20.5,
+            "recent_per_day": 8.0,
+            "failing": False,
         }
         for n in range(12)
     ]
@@ -50,6 +55,8 @@ def crowded() -> Night:
             "points_per_day": 1.2,
             "days_left": 9,
             "full_day": judged.day + 9,
+            "earliest_day": judged.day + 7,
+            "latest_day": None,
         }
     ]
     return judged._replace(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
+from fleet.given import Given
 from fleet.statistics import Compared, Exposure, binomial_at_least, compare, poisson_at_least, poisson_interval
 from fleet.tables import failure_rates
 
@@ -106,14 +108,18 @@ def rows(*counts: tuple[str, int, int, int]) -> list[dict[str, object]]:
     ]
 
 
+def finish(told: list[dict[str, object]]) -> list[dict[str, Any]]:
+    return failure_rates.finish(told, Given(20000, 19971))
+
+
 def test_a_fleet_of_one_model_names_none_whatever_fails() -> None:
-    (only,) = failure_rates.finish(rows(("HGST", 1000, 30_000, 3)))
+    (only,) = finish(rows(("HGST", 1000, 30_000, 3)))
 
     assert (only["suspect"], only["others_percent"], only["chance"]) == (False, None, None)
 
 
 def test_three_failures_in_a_hundred_disks_are_named_and_three_in_a_thousand_are_not() -> None:
-    small, large = failure_rates.finish(rows(("bad", 100, 3_000, 3), ("good", 5000, 150_000, 3)))
+    small, large = finish(rows(("bad", 100, 3_000, 3), ("good", 5000, 150_000, 3)))
 
     assert (small["model"], small["suspect"], large["suspect"]) == ("bad", True, False)
     assert (small["rate_percent"], small["low_percent"], small["high_percent"]) == (36.5, 7.53, 106.67)
@@ -121,11 +127,11 @@ def test_three_failures_in_a_hundred_disks_are_named_and_three_in_a_thousand_are
 
 
 def test_disks_that_never_failed_say_what_rate_would_be_noticed() -> None:
-    (_bad, good) = failure_rates.finish(rows(("a", 5000, 150_000, 9), ("b", 100, 3_000, 0)))
+    (_bad, good) = finish(rows(("a", 5000, 150_000, 9), ("b", 100, 3_000, 0)))
 
     assert (good["rate_percent"], good["suspect"]) == (0.0, False)
     assert 30 < good["detectable_percent"] < 90
 
 
 def test_no_disks_at_all_are_no_error() -> None:
-    assert failure_rates.finish([]) == []
+    assert finish([]) == []

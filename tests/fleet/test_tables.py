@@ -15,6 +15,7 @@ from fleet import facts, nightly, reports, tables
 from fleet.files import LocalFiles
 from fleet.night import Night
 from fleet.schema import HARDWARE_CHECKS
+from fleet.tables import disk_trends
 from tests.fleet.history import NIGHT, header, host, line, write_run
 from tests.fleet.oracle import Oracle
 from tests.fleet.peer import alike, tables_by_duckdb
@@ -113,12 +114,13 @@ class Made:
                 "firmware": "F",
                 "reallocated_sectors": 5 + pace * age * n,
                 "wear_percent": 70 + age // 2,
+                **self._counts(n, age),
             }
             item = f"{self._swapped(name, back) if n else name}S{n}"
             found.append(
                 ("smart", item, "critical" if n and back == number - 4 else self._status(name, "smart", item), smart)
             )
-            used = int(SIZE * (0.3 + 0.4 * n * (number % 2) + 0.0005 * pace * age))
+            used = int(SIZE * self._used(number, n, pace, age))
             found.append(("disk_usage", f"/d{n}", "ok", {"data": True, "used_bytes": used, "free_bytes": SIZE - used}))
             slow = 6 if name == "h13" and n else 1
             found.append(("disk_latency", f"sd{n}", "ok", self._latency(slow)))
@@ -130,6 +132,25 @@ class Made:
         found.append(("memory_errors", "D0", "ok", {"corrected": count, "uncorrected": 0}))
         found.append(("clock", "time", "ok", {"offset_ms": -700.5 if name == "h11" else 0.25}))
         return found
+
+    def _used(self, number: int, n: int, pace: int, age: int) -> float:
+        """Some stand still, some fill; of some all is deleted again and again, of some once."""
+        if n and number % 5 == 1:
+            return 0.7 + 0.04 * (age % 4) + 0.001 * pace * age
+        if n and number % 5 == 2:
+            return 0.6 + 0.024 * age - (0.2 if age > 9 else 0) + 0.004 * self.chance.random()
+        return 0.3 + 0.4 * n * (number % 2) + 0.0005 * pace * age
+
+    def _counts(self, n: int, age: int) -> dict[str, Any]:
+        """Counters that stand still, creep, and jump; spare blocks that go."""
+        jumps = self.chance.random() < 0.02
+        return {
+            "pending_sectors": self.chance.choice((0, 0, 0, 0, 0, 0, 0, 0, 0, 9)),
+            "media_errors": age // 6 if n else 0,
+            "crc_errors": 40 if jumps else 0,
+            "spare_percent": 100 - (age + 1) * n,
+            "spare_threshold_percent": 10 if age % 2 else None,
+        }
 
     def _swapped(self, name: str, back: int) -> str:
         """Two disks change places in the middle of the history."""
@@ -209,15 +230,30 @@ def test_silent_hosts(both: tuple[Night, Oracle]) -> None:
     assert sorted(rows(night, "silent_hosts", "host", "last_day")) == oracle.silent()
 
 
+def followed() -> dict[str, str]:
+    """Metric -> fact."""
+    named = {column: fact for fact, (column, _kind) in facts.FOLLOWED["smart"].items()}
+    return {metric: named[metric] for metric in disk_trends.METRICS}
+
+
 def test_disk_trends(both: tuple[Night, Oracle]) -> None:
     night, oracle = both
-    followed = {column: fact for fact, (column, _kind) in facts.FOLLOWED["smart"].items()}
-    metrics = {name: followed[name] for name in ("reallocated", "wear_percent")}
-    expected = oracle.disk_trends(limits("disk_trends"), metrics)
-    found = sorted(rows(night, "disk_trends", "host", "item", "metric", "value", "rise", "per_day", "days_left"))
+    expected = oracle.disk_trends(limits("disk_trends"), followed())
+    exact = ("host", "item", "metric", "failing", "value", "rise")
+    found = sorted(rows(night, "disk_trends", *exact, "month_per_day", "recent_per_day", "days_left"))
+    days = [(row["earliest_day"], row["latest_day"]) for row in sorted(night.tables["disk_trends"], key=_place)]
 
-    assert [row[:5] for row in found] == [row[:5] for row in expected]
-    assert [row[5:] for row in found] == [pytest.approx(row[5:], rel=1e-3) for row in expected]
+    assert [row[:6] + row[8:] for row in found] == [row[:6] + row[8:9] for row in expected]
+    assert [row[6:8] for row in found] == [near(row[6:8]) for row in expected]
+    assert days == [tuple(None if left is None else DAY + left for left in row[9:]) for row in expected]
+
+
+def _place(row: dict[str, Any]) -> tuple[str, ...]:
+    return f"{row['cluster']}/{row['host']}", row["item"], row["metric"]
+
+
+def near(values: tuple[Any, ...]) -> Any:
+    return pytest.approx(values, abs=6e-5) if None not in values else values
 
 
 def test_failure_rates(both: tuple[Night, Oracle]) -> None:
@@ -287,10 +323,10 @@ def test_usage_balance(both: tuple[Night, Oracle]) -> None:
 
 def test_usage_forecast(both: tuple[Night, Oracle]) -> None:
     night, oracle = both
+    found = rows(night, "usage_forecast", "host", "item", "days_left", "earliest_day", "latest_day")
+    days = [(*row[:3], *(None if day is None else day - DAY for day in row[3:])) for row in found]
 
-    assert sorted(rows(night, "usage_forecast", "host", "item", "days_left")) == oracle.forecast(
-        limits("usage_forecast")
-    )
+    assert sorted(days, key=lambda row: row[:2]) == oracle.forecast(limits("usage_forecast"))
 
 
 def test_clocks(both: tuple[Night, Oracle]) -> None:
@@ -320,13 +356,11 @@ def test_failing_checks(both: tuple[Night, Oracle]) -> None:
 
 def test_the_history_has_what_the_tables_are_about(told: Told) -> None:
     oracle = told.oracle
-    trends = oracle.disk_trends(
-        limits("disk_trends"), {"reallocated": "reallocated_sectors", "wear_percent": "wear_percent"}
-    )
+    trends = oracle.disk_trends(limits("disk_trends"), followed())
 
     assert {row[0] for row in oracle.changes()} >= {"new", "ongoing", "resolved", "unseen"}
     assert oracle.silent() != []
-    assert {row[2] for row in trends} == {"reallocated", "wear_percent"}
+    assert {row[2] for row in trends} >= {"reallocated", "wear_percent", "status", "media_errors", "spare_percent"}
     assert oracle.balance() != {}
     assert ("rack", "r0", "silent") in {row[:3] for row in oracle.shared(limits("shared_fate"), HARDWARE_CHECKS)}
 

@@ -1,0 +1,191 @@
+"""Forecasts of disks: what speeds up, what stands still, bounds that hold, and disks that fail already."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from typing import Any
+
+import pytest
+
+from agent.checks import smart
+from agent.sources import disk_rules
+from fleet import trends
+from fleet.given import Given
+from fleet.tables import disk_trends
+from fleet.tables.disk_trends import METRICS
+from fleet.trend_lines import trend
+
+NIGHT = 20000
+GIVEN = Given(NIGHT, NIGHT - 29)
+
+
+def watched(failing: Any = False, limits: Any = None, **counters: Any) -> Any:
+    """A row of the SELECT: each counter's values, the last of them tonight's."""
+    days = len(next(iter(counters.values()), [None]))
+    told = [
+        " ".join([str(NIGHT - days + 1 + n), *(_text(counters.get(metric, [None] * days)[n]) for metric in METRICS)])
+        for n in range(days)
+    ]
+    disk = {"cluster": "c", "host": "h", "item": "S1", "disk": "S1", "model": "M", "firmware": "F", "slot": "3"}
+    random.Random(3).shuffle(told)  # an aggregate has no order
+    return {**disk, "failing": failing, "spare_threshold_percent": None, **(limits or {}), "days": told}
+
+
+def _text(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
+
+
+def only(*disks: Any) -> dict[str, Any]:
+    (row,) = disk_trends.finish(list(disks), GIVEN)
+    return row
+
+
+def test_what_grows_by_sixty_percent_a_day_crosses_tomorrow() -> None:
+    row = only(watched(reallocated=[0.0] * 20 + [20, 32, 51, 82, 131, 210, 336, 549, 879]))
+
+    assert (row["value"], row["days_left"], row["crossing_day"]) == (879, 1, NIGHT + 1)
+    assert row["recent_per_day"] > 5 * row["month_per_day"]
+
+
+def test_three_hundred_a_day_since_yesterday_crosses_in_two_days() -> None:
+    row = only(watched(reallocated=[0.0] * 27 + [0, 300, 600]))
+
+    assert (row["days_left"], row["month_per_day"], row["per_day"]) == (2, 0, 250)
+    assert row["earliest_day"] == NIGHT + 1
+    assert row["latest_day"] is None  # it stood still on the day before
+
+
+def test_a_steady_pace_is_the_months_with_narrow_bounds() -> None:
+    row = only(watched(reallocated=[30.0 * n for n in range(30)]))
+
+    assert (row["per_day"], row["days_left"], row["earliest_day"], row["latest_day"]) == (30, 5, NIGHT + 5, NIGHT + 5)
+
+
+def test_one_wrong_number_does_not_move_the_months_pace() -> None:
+    steady = [10.0 * n for n in range(30)]
+    steady[12] = 4000.0
+
+    assert trends.theil_sen(list(enumerate(steady))).per_day == pytest.approx(10, abs=0.5)
+
+
+def test_a_jump_of_long_ago_is_no_trend() -> None:
+    assert disk_trends.finish([watched(reallocated=[0.0] * 3 + [500.0] * 27)], GIVEN) == []
+
+
+def test_days_without_a_report_share_what_it_rose() -> None:
+    points = [(NIGHT - 9, 0.0), (NIGHT - 8, 0.0), (NIGHT, 800.0)]
+
+    assert trends.recent(points) == trends.Recent(100.0, 300.0, 100.0, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "limits", "days_left"),
+    [
+        ("media_errors", [0, 0, 0, 1, 2, 3], {}, 0),
+        ("reported_uncorrectable", [0, 1, 2, 3], {}, 3),
+        ("slow_commands", [0, 1, 2, 3], {}, 2),
+        ("crc_errors", [0, 10, 20, 30], {}, None),
+        ("spare_percent", [40, 38, 36, 34], {"spare_threshold_percent": 10.0}, 12),
+        ("spare_percent", [40, 38, 36, 34], {}, 7),
+    ],
+)
+def test_every_counter_has_its_limit(
+    metric: str, values: list[float], limits: dict[str, float], days_left: int | None
+) -> None:
+    row = only(watched(limits=limits, **{metric: values}))
+
+    assert (row["metric"], row["value"], row["days_left"]) == (metric, values[-1], days_left)
+
+
+def test_every_count_that_smart_judges_is_followed() -> None:
+    """Each limit of the check that is about a count has its counter here."""
+    words = {
+        "reported_uncorrectable": "reported_uncorrectable", "reallocated": "reallocated", "pending": "pending",
+        "slow_commands": "slow_commands", "spin_retries": "spin_retries", "end_to_end_errors": "end_to_end_errors",
+        "crc_growth": "crc_errors", "grown_defects": "grown_defects", "uncorrected": "uncorrected_reads",
+        "media_errors": "media_errors", "wear": "wear_percent", "spare": "spare_percent",
+    }  # fmt: skip
+    not_followed = ("error_log_growth", "too_hot", "self_tests_failed", "stands_still", "forget_days")
+    judged = {name for name in smart.LIMITS if not name.startswith(not_followed)}
+
+    assert {name for name in judged if not name.startswith(tuple(words))} == set()
+    assert set(words.values()) <= set(METRICS)
+
+
+@pytest.mark.parametrize(
+    ("metric", "limit"),
+    [
+        ("reported_uncorrectable", "reported_uncorrectable_critical"),
+        ("slow_commands", "slow_commands_warning"),
+        ("spin_retries", "spin_retries_warning"),
+        ("end_to_end_errors", "end_to_end_errors_critical"),
+        ("media_errors", "media_errors_growth_critical"),
+    ],
+)
+def test_a_limit_is_the_first_count_beyond_that_of_the_check(metric: str, limit: str) -> None:
+    assert disk_trends.LIMITS[f"{metric}_limit"] == disk_rules.LIMITS[limit] + 1
+
+
+def test_a_disk_that_fails_already_is_in_the_list_and_marked() -> None:
+    still = only(watched(failing=True, reallocated=[7.0] * 10))
+    moving = only(watched(failing=True, reallocated=[30.0 * n for n in range(30)]))
+
+    assert (still["metric"], still["failing"], still["days_left"], still["value"]) == ("status", True, 0, None)
+    assert (moving["metric"], moving["failing"], moving["days_left"]) == ("reallocated", True, 5)
+    assert (trend(still).age, trend(still).text) == ("failing", "fails already: its SMART status is critical")
+
+
+def test_a_disk_that_two_hosts_report_on_one_day_has_one_point_a_day() -> None:
+    row = watched(reallocated=[30.0 * n for n in range(30)])
+    row["days"] = [*row["days"], *(text.replace("870.0", "3.0") for text in row["days"])]
+
+    assert only(row)["value"] == 870
+
+
+def test_the_words_name_the_pace_the_day_and_its_bounds() -> None:
+    fast = trend(only(watched(reallocated=[0.0] * 27 + [0, 300, 600]))).text
+    spare = trend(only(watched(spare_percent=[float(60 - n) for n in range(30)]))).text
+
+    assert fast == (
+        "reallocated sectors 600, +250.00 a day in the last 3 days (+0.00 over the month): reaches 1000 on "
+        "2024-10-06 (2024-10-05 at the earliest)"
+    )
+    assert spare == (
+        "spare blocks left 31 %, -1.00 % a day: reaches 20 % on 2024-10-15 (between 2024-10-15 and 2024-10-15)"
+    )
+
+
+def test_the_bounds_hold_the_day_on_which_a_noisy_counter_crosses() -> None:
+    """200 disks that grow by 20 to 60 sectors a day: the real day lies within the bounds of nine in ten."""
+    dice, within, named = random.Random(11), 0, 0
+    for _ in range(200):
+        mean = dice.uniform(20, 60)
+        values = [0.0]
+        while values[-1] < 1000:
+            values.append(values[-1] + max(0, round(dice.gauss(mean, mean / 2))))
+        crossing = len(values) - 1
+        known = min(crossing - 1, max(5, crossing - dice.randrange(2, 15)))
+        for row in disk_trends.finish([watched(reallocated=values[: known + 1][-30:])], GIVEN):
+            named += 1
+            real = NIGHT + crossing - known
+            within += row["earliest_day"] <= real and (row["latest_day"] is None or real <= row["latest_day"])
+
+    assert named >= 190
+    assert within / named >= 0.9
+
+
+def test_sens_bounds_hold_the_true_slope_of_nineteen_in_twenty() -> None:
+    dice, held = random.Random(5), 0
+    for _ in range(400):
+        slope = trends.theil_sen([(n, 2.0 * n + dice.gauss(0, 6)) for n in range(30)])
+        held += slope.low <= 2.0 <= slope.high
+
+    assert held / 400 == pytest.approx(0.95, abs=0.03)
+
+
+def test_the_median_of_the_slopes_is_that_of_all_pairs() -> None:
+    points = [(0, 3.0), (2, 9.0), (3, 4.0), (7, 30.0)]
+    slopes = [(b[1] - a[1]) / (b[0] - a[0]) for n, a in enumerate(points) for b in points[n + 1 :]]
+
+    assert trends.theil_sen(points).per_day == statistics.median(slopes)
