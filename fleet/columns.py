@@ -104,6 +104,8 @@ MEANINGS = {
     "points_per_day": "the pace, percentage points a day",
     "power_feed": "the power feed",
     "power_on_hours": "hours that the disk has run",
+    "published_chance": "that so many disks fail, if the model fails as published (0 to 1); null: no rate was given",
+    "published_percent": "rate that was given as published (`--published-rates`), percent a year",
     "rack": "the rack",
     "range_points": "between the fullest and the emptiest, percentage points",
     "rate_percent": "failures of a hundred disks in a year",
@@ -225,7 +227,10 @@ NIGHTLY: dict[str, tuple[str, dict[str, str]]] = {
         {
             **_text("model firmware"),
             **_counts("disks drive_days failures"),
-            **_numbers("rate_percent low_percent high_percent others_percent chance detectable_percent"),
+            **_numbers(
+                "rate_percent low_percent high_percent others_percent chance published_percent published_chance"
+            ),
+            **_numbers("detectable_percent"),
             "suspect": "BOOLEAN",
         },
     ),

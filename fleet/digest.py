@@ -28,12 +28,14 @@ LONE_NUMBER = r"(?<![\w:./-])\d+(?:\.\d+)?(?![\w:/-]|\.\d)"
 
 
 class Section(NamedTuple):
-    """Lines under a title; `more` is how many were left out. name: of the table or of the kind of change."""
+    """Lines under a title; `more` is how many were left out. name: of the table or of the kind of change. note: what
+    must be known of them all."""
 
     name: str
     title: str
     lines: list[Line]
     more: int = 0
+    note: str = ""
 
     @property
     def whole(self) -> str:
@@ -206,7 +208,7 @@ def _sections(night: Night, causes: list[Rows], today: list[Rows], undelivered: 
     tables = night.tables
     settings = [rows for rows in causes if _consequence(rows) == consequences.SETTING]
     other = [rows for rows in causes if not _is_urgent(rows) and _consequence(rows) != consequences.SETTING]
-    return [
+    return _noted([
         Section("today", "Do today", [*map(_line, today), *_soon(tables)]),
         Section("new", "New since the previous report", _of_change(other, "new")),
         Section("worse", "Worse than in the previous report", _of_change(other, "worse")),
@@ -214,6 +216,7 @@ def _sections(night: Night, causes: list[Rows], today: list[Rows], undelivered: 
         Section("silent_hosts", "Hosts without a report", table_lines.silent(tables["silent_hosts"])),
         Section("ongoing", "Ongoing", _of_change(other, "ongoing")),
         Section("disk_trends", "Disks most likely to fail", trend_lines.trends(tables["disk_trends"])),
+        Section("forecasts", "How good the forecasts were", trend_lines.score(night.score)),
         Section("failure_rates", "Disk models that fail too often", table_lines.suspects(tables["failure_rates"])),
         Section("slow_disks", "Disks slower than their peers", table_lines.slow(tables["slow_disks"])),
         Section("dimm_trends", "DIMMs with more corrected errors", list(map(table_lines.dimm, tables["dimm_trends"]))),
@@ -227,7 +230,20 @@ def _sections(night: Night, causes: list[Rows], today: list[Rows], undelivered: 
         Section("aside", "Reports that could not be read", table_lines.aside(night)),
         Section("undelivered", "Mails not delivered", [Line("warning", "mail", "", said) for said in undelivered]),
         Section("settings", "Settings", [_line(rows) for rows in settings]),
-    ]
+    ])  # fmt: skip
+
+
+def _noted(sections: list[Section]) -> list[Section]:
+    """Where disks are named first by what smart foretells of them: how often that comes true."""
+    for place, section in enumerate(sections):
+        if any(_is_foretold(line) for line in section.lines):
+            return [*sections[:place], section._replace(note=trend_lines.SMART_WORTH), *sections[place + 1 :]]
+    return sections
+
+
+def _is_foretold(line: Line) -> bool:
+    """A finding of smart that stands; not one that is gone."""
+    return bool(line.level) and line.what.split(" ")[0] == "smart"
 
 
 def _of_change(causes: list[Rows], change: str) -> list[Line]:

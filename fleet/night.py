@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from fleet import reports
+from fleet import forecasts, reports
 
 Rows = list[dict[str, Any]]
 
 
 class Night(NamedTuple):
-    """Everything that is known of one night. late: earlier days that were taken again; days: with reports."""
+    """Everything that is known of one night. late: earlier days that were taken again; days: with reports; score: how
+    good the forecasts of an earlier month were."""
 
     date: str
     tables: dict[str, Rows]
@@ -18,6 +19,7 @@ class Night(NamedTuple):
     late: list[str]
     days: int
     sources: int
+    score: forecasts.Score | None = None
 
     @property
     def day(self) -> int:

@@ -12,8 +12,9 @@ import json
 import math
 import os
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fleet import (
@@ -22,12 +23,14 @@ from fleet import (
     delivery,
     digest,
     flat,
+    forecasts,
     mail,
     manifests,
     nights,
     page,
     plain_text,
     published,
+    published_rates,
     reports,
     retention,
     session,
@@ -69,7 +72,8 @@ Roster = Sequence[Member]
 
 
 class Wanted(NamedTuple):
-    """What to do. mail, out: a settings file and a folder, or empty. site, site_url: the pages' folder and address."""
+    """What to do. mail, out: a settings file and a folder, or empty. site, site_url: the pages' folder and address.
+    published: a file of disk models' failure rates, or empty."""
 
     store: str
     date: str
@@ -80,6 +84,7 @@ class Wanted(NamedTuple):
     roster: Roster | None = None
     site: str = ""
     site_url: str = ""
+    published: str = ""
 
 
 class Done(NamedTuple):
@@ -103,15 +108,16 @@ def yesterday() -> str:
 
 def run(wanted: Wanted, tell: Tell = lambda _words: None) -> Done:
     """The whole night. Raises NotYet, NoReports, session.CannotRun, files.Busy, mail.BadSettings,
-    folder.NotWritten.
+    folder.NotWritten, published_rates.BadRates.
 
     What is to be deleted goes first: on a disk that is full the night could not make room for itself otherwise.
     """
     check(wanted)
     settings = mail.read_settings(wanted.mail) if wanted.mail else None
+    rates = published_rates.read(wanted.published) if wanted.published else {}
     with _at_work(wanted) as (files, spark):
         _make_room(files, wanted, tell)
-        night = judge(spark, files, wanted.date, tell, wanted.roster)
+        night = judge(spark, files, wanted.date, tell, wanted.roster, rates)
         _publish(files, wanted.date, tell)
         return deliver(files, night, wanted, settings, tell)
 
@@ -128,6 +134,8 @@ def check(wanted: Wanted, has_store: bool = True) -> None:
         if not is_local(wanted.store):
             raise folder.NotWritten("--site needs a store on this machine")
         folder.check(wanted.site)
+    if wanted.published:
+        published_rates.read(wanted.published)
     session.read_settings(session.settings_path(wanted.spark))
     if has_store and is_local(wanted.store):
         _need_reports(LocalFiles(wanted.store), wanted.date)
@@ -237,14 +245,24 @@ def _need_reports(files: Files, date: str) -> None:
         raise NoReports(f"{files.url('')} has no reports of the {WINDOW_DAYS} days up to {date}")
 
 
-def judge(spark: Any, files: Files, date: str, tell: Tell = lambda _words: None, roster: Roster | None = None) -> Night:
-    """Compact what is new or late, compute the night's tables, and leave both in the store."""
+def judge(
+    spark: Any,
+    files: Files,
+    date: str,
+    tell: Tell = lambda _words: None,
+    roster: Roster | None = None,
+    rates: Mapping[str, float] = MappingProxyType({}),
+) -> Night:
+    """Compact what is new or late, compute the night's tables, and leave both in the store. rates: published failure
+    rates of disk models, percent a year."""
     planned = manifests.plan(files, window(files, date))
     fresh = compact.compact(spark, files, [day.sources for day in planned if day.stale], tell)
     taken = {made.date: made for made in fresh}
     valid = [made for made in (taken.get(day.date, day.made) for day in planned) if made]
     _roster_view(spark, files, roster or ())
-    computed = _compute(spark, files, valid, date, tell, roster is not None)
+    night = reports.number_of(date)
+    given = Given(night, night - WINDOW_DAYS + 1, rates)
+    computed = _compute(spark, files, valid, given, tell, roster is not None)
     _write(files, date, computed)
     tell("tables written")
     manifests.sweep(files)
@@ -256,6 +274,7 @@ def judge(spark: Any, files: Files, date: str, tell: Tell = lambda _words: None,
         sorted(day.date for day in planned if day.date in taken and day.made and day.date != date),
         len(valid),
         sum(made.sources for made in valid if made.date == date),
+        forecasts.score(files, date),
     )
 
 
@@ -268,10 +287,9 @@ def _roster_view(spark: Any, files: Files, roster: Roster) -> None:
 
 
 def _compute(
-    spark: Any, files: Files, valid: list[Manifest], date: str, tell: Tell, has_roster: bool
+    spark: Any, files: Files, valid: list[Manifest], given: Given, tell: Tell, has_roster: bool
 ) -> dict[str, Rows]:
-    night = reports.number_of(date)
-    first = night - WINDOW_DAYS + 1
+    night, first, date = given.night, given.first, reports.date_of(given.night)
     for table in flat.COLUMNS:
         whole = table in views.WHOLE_WINDOW
         used = [made for made in valid if whole or made.date == date]
@@ -287,7 +305,7 @@ def _compute(
     def rows(table: str) -> Rows:
         found = spark.sql(tables.query(table, night, first)).collect()
         told = [{name: _plain(value) for name, value in row.asDict().items()} for row in found]
-        return tables.finish(table, told, Given(night, first))
+        return tables.finish(table, told, given)
 
     with ThreadPoolExecutor(IN_FLIGHT) as several:
         kept = [frame for frames in several.map(keep, views.CHAINS) for frame in frames]
@@ -332,6 +350,7 @@ def _write(files: Files, date: str, computed: dict[str, Rows]) -> None:
     for name, rows in computed.items():
         text = "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows)
         files.replace(f"{folder}/{name}.jsonl", text.encode())
+    forecasts.keep(files, date, computed["disk_trends"])
     files.replace(f"{nights.NIGHTS}/{date}.json", json.dumps({"tables": folder}).encode())
     if before:
         files.delete(before)

@@ -49,6 +49,8 @@ def _section(section: Section) -> str:
         todo = f"{line.text}  >{JOINED}{line.todo}" if line.todo else line.text
         wrapped = _wrap(todo, initial_indent=" " * 10, subsequent_indent=" " * 10)
         lines += [part.replace(JOINED, " ") for part in wrapped]
+    if section.note:
+        lines += _wrap(section.note, initial_indent=" " * 10, subsequent_indent=" " * 10)
     if section.more:
         whole = f": smoke report {section.whole}" if section.whole else ""
         lines.append(f"          and {section.more} more{whole}")

@@ -29,7 +29,7 @@ class Compared(NamedTuple):
     p: the chance of so many failures among it if it failed like the others; None where there is nothing to compare.
     is_higher: p is below the share of the error rate that one of so many comparisons may have (Bonferroni), so that at
     most `alpha` of all nights raise anything where nothing is wrong. detectable: the rate that would be noticed four
-    nights in five; None where no rate would.
+    nights in five; None where no rate would. published_p, is_above_published: the same against the published rate.
     """
 
     rate: float
@@ -39,6 +39,8 @@ class Compared(NamedTuple):
     p: float | None
     is_higher: bool
     detectable: float | None
+    published_p: float | None = None
+    is_above_published: bool = False
 
 
 def poisson_at_least(count: int, mean: float) -> float:
@@ -68,47 +70,73 @@ def binomial_at_least(count: int, tries: int, share: float) -> float:
     return min(1.0, _sum(first, lambda k: (tries - k) / (k + 1) * odds, count))
 
 
+def binomial_interval(count: int, tries: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Exact bounds of a share (Clopper and Pearson 1934)."""
+    tail = (1.0 - confidence) / 2
+    low = 0.0 if not count else _solve(lambda share: binomial_at_least(count, tries, share) - tail, 0.0, 1.0)
+    high = (
+        1.0
+        if count == tries
+        else _solve(lambda share: binomial_at_least(count + 1, tries, share) - (1 - tail), 0.0, 1.0)
+    )
+    return low, high
+
+
 def yearly_percent(failures: float, drive_days: float) -> float:
     """Backblaze's annualised failure rate."""
     return 100.0 * YEAR_DAYS * failures / drive_days if drive_days else 0.0
 
 
 def compare(kinds: Sequence[Exposure], alpha: float = 0.05, published: Sequence[float | None] = ()) -> list[Compared]:
-    """Each kind against all others together; against its `published` rate (percent) where there is one.
+    """Each kind against all others together, and against its `published` rate (percent) where there is one.
 
     Given all failures, those of one kind are binomial with its share of the drive days, if nothing is wrong with it
     (Przyborowski and Wilenski 1940). A published rate is taken as known: the count is then Poisson.
     """
     whole = Exposure(sum(kind.failures for kind in kinds), sum(kind.drive_days for kind in kinds))
     rates = list(published) or [None] * len(kinds)
-    chances = [_chance(whole, kind, rate) for kind, rate in zip(kinds, rates, strict=True)]
-    share = alpha / max(sum(1 for chance in chances if chance), 1)
-    return [_compared(whole, kind, chance, share) for kind, chance in zip(kinds, chances, strict=True)]
+    chances = [(_among_others(whole, kind), _as_published(kind, rate)) for kind, rate in zip(kinds, rates, strict=True)]
+    share = alpha / max(sum(1 for pair in chances for chance in pair if chance), 1)
+    return [_compared(whole, kind, *pair, share) for kind, pair in zip(kinds, chances, strict=True)]
 
 
+# The chance of so many failures or more.
 Chance = Callable[[int], float]
 
 
-def _chance(whole: Exposure, kind: Exposure, published: float | None) -> Chance | None:
-    """The chance of so many failures or more among it; None where there is nothing to compare with."""
-    if not kind.drive_days:
+def _among_others(whole: Exposure, kind: Exposure) -> Chance | None:
+    """None where there are no others, or no days of it."""
+    share = kind.drive_days / whole.drive_days if whole.drive_days else 0.0
+    elsewhere = whole.failures - kind.failures
+    return (lambda failures: binomial_at_least(failures, failures + elsewhere, share)) if 0 < share < 1 else None
+
+
+def _as_published(kind: Exposure, rate: float | None) -> Chance | None:
+    if rate is None or not kind.drive_days:
         return None
-    if published is not None:
-        expected = published / 100 / YEAR_DAYS * kind.drive_days
-        return lambda failures: poisson_at_least(failures, expected)
-    share, elsewhere = kind.drive_days / whole.drive_days, whole.failures - kind.failures
-    return (lambda failures: binomial_at_least(failures, failures + elsewhere, share)) if share < 1 else None
+    expected = rate / 100 / YEAR_DAYS * kind.drive_days
+    return lambda failures: poisson_at_least(failures, expected)
 
 
-def _compared(whole: Exposure, kind: Exposure, chance: Chance | None, alpha: float) -> Compared:
+def _compared(
+    whole: Exposure, kind: Exposure, among: Chance | None, as_published: Chance | None, alpha: float
+) -> Compared:
     low, high = (yearly_percent(bound, kind.drive_days) for bound in poisson_interval(kind.failures))
-    rate = yearly_percent(kind.failures, kind.drive_days)
     days = whole.drive_days - kind.drive_days
     others_rate = yearly_percent(whole.failures - kind.failures, days) if days else None
-    if not chance:
-        return Compared(rate, low, high, others_rate, None, False, None)
-    p = chance(kind.failures)
-    return Compared(rate, low, high, others_rate, p, p <= alpha, _detectable(chance, kind.drive_days, alpha))
+    p, published_p = (chance(kind.failures) if chance else None for chance in (among, as_published))
+    best = among or as_published
+    return Compared(
+        yearly_percent(kind.failures, kind.drive_days),
+        low,
+        high,
+        others_rate,
+        p,
+        p is not None and p <= alpha,
+        _detectable(best, kind.drive_days, alpha) if best else None,
+        published_p,
+        published_p is not None and published_p <= alpha,
+    )
 
 
 def _detectable(chance: Chance, drive_days: float, alpha: float, power: float = 0.8) -> float | None:

@@ -87,12 +87,22 @@ def suspects(rows: Rows) -> list[Line]:
             f"{row['model']} {row['firmware']}",
             "failure rate",
             f"{row['rate_percent']:.0f} % a year (95 %: {row['low_percent']:.0f} to {row['high_percent']:.0f}), "
-            f"others {row['others_percent']:.1f} %: {row['failures']} of {row['disks']} disks; "
-            f"by chance once in {_once_in(row['chance'])} nights",
+            f"{_beside(row)}: {row['failures']} of {row['disks']} disks; "
+            f"by chance once in {_once_in(_chance(row))} nights",
         )
         for row in rows
         if row["suspect"]
     ]
+
+
+def _beside(row: Row) -> str:
+    """`others 1.2 %, published 0.9 %`"""
+    rates = (("others", row["others_percent"]), ("published", row["published_percent"]))
+    return ", ".join(f"{name} {rate:.1f} %" for name, rate in rates if rate is not None)
+
+
+def _chance(row: Row) -> float:
+    return min(float(chance) for chance in (row["chance"], row["published_chance"]) if chance is not None)
 
 
 def _once_in(chance: float) -> str:

@@ -37,6 +37,9 @@ UNSENT = 1
     "--keep-raw-days", type=click.IntRange(2), metavar="N", help="Delete reports that are older and in the archive."
 )
 @click.option("--prune", is_flag=True, help="Delete also what should have been deleted long ago.")
+@click.option(
+    "--published-rates", metavar="FILE", help="Failure rates of disk models to compare with, as this YAML file says."
+)
 @click.option("--failed", metavar="UNIT", help="Only send a mail that this systemd unit failed; needs --mail.")
 @click.option(
     "--summary",
@@ -59,6 +62,7 @@ def nightly(
     keep_days: int | None,
     keep_raw_days: int | None,
     prune: bool,
+    published_rates: str | None,
     failed: str | None,
     summary: str | None,
     demo: bool,
@@ -95,6 +99,7 @@ def nightly(
         _roster(inventory),
         site or "",
         _address(site_url or ""),
+        published_rates or "",
     )
     _told(lambda: job.check(wanted, has_store=not demo))
     fleet_extra.need()
@@ -152,11 +157,12 @@ def _mail_failure(config: str | None, unit: str) -> NoReturn:
 
 def _told(work: Callable[[], Any]) -> Any:
     """Do it; what cannot be done is said in words, and ends the program."""
-    from fleet import compact, files, mail, nightly, period_facts, session, summary
+    from fleet import compact, files, mail, nightly, period_facts, published_rates, session, summary
     from fleet.site import folder
 
     expected = (nightly.NotYet, nightly.NoReports, session.CannotRun, compact.Incomplete, files.Busy, mail.BadSettings,
-                folder.NotWritten, period_facts.NoNights, period_facts.Unreadable, summary.NotLocal)  # fmt: skip
+                folder.NotWritten, period_facts.NoNights, period_facts.Unreadable, summary.NotLocal,
+                published_rates.BadRates)  # fmt: skip
     try:
         return work()
     except (*expected, OSError) as error:

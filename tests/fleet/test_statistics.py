@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fleet import table_lines
 from fleet.given import Given
 from fleet.statistics import Compared, Exposure, binomial_at_least, compare, poisson_at_least, poisson_interval
 from fleet.tables import failure_rates
@@ -92,13 +93,28 @@ def test_a_fleet_of_one_model_is_compared_with_its_published_rate_or_not_at_all(
     (as_published,) = compare(fleet, published=[4.0])
 
     assert (alone.p, alone.is_higher, alone.others_rate, alone.detectable) == (None, False, None, None)
-    assert (against.is_higher, as_published.is_higher) == (True, False)
+    assert (against.is_above_published, as_published.is_above_published) == (True, False)
+    assert (against.is_higher, against.p, against.detectable is None) == (False, None, False)
 
 
 def test_a_model_that_was_not_watched_yet_is_not_judged() -> None:
     (first, second) = compare([Exposure(0, 0.0), Exposure(3, 1000.0)])
 
     assert (first.p, first.rate, second.is_higher) == (None, 0.0, False)
+
+
+@pytest.mark.parametrize("fleet", ALIKE.values(), ids=ALIKE.keys())
+def test_with_published_rates_too_at_most_one_night_in_twenty_raises_any(fleet: list[tuple[float, float]]) -> None:
+    dice, nights = random.Random(7), 100
+    rates = [rate for _days, rate in fleet]
+
+    raised = 0
+    for _ in range(nights):
+        drawn = [Exposure(poisson(dice, days * rate / 36500), days) for days, rate in fleet]
+        found = compare(drawn, published=rates)
+        raised += any(one.is_higher or one.is_above_published for one in found)
+
+    assert raised <= 9  # 5 of 100 and two standard deviations: one comparison is made at 5 %, no less
 
 
 def rows(*counts: tuple[str, int, int, int]) -> list[dict[str, object]]:
@@ -131,6 +147,21 @@ def test_disks_that_never_failed_say_what_rate_would_be_noticed() -> None:
 
     assert (good["rate_percent"], good["suspect"]) == (0.0, False)
     assert 30 < good["detectable_percent"] < 90
+
+
+def test_a_fleet_of_one_model_that_fails_more_than_published_is_named() -> None:
+    told = rows(("HGST", 1000, 300_000, 40), ("ST", 10, 3000, 0))[:1]
+    (as_published,) = failure_rates.finish(told, Given(20000, 19971, {"HGST": 4.0}))
+    (above,) = failure_rates.finish(told, Given(20000, 19971, {"HGST": 1.5}))
+
+    assert (as_published["suspect"], as_published["published_percent"]) == (False, 4.0)
+    assert (above["suspect"], above["chance"]) == (True, None)
+    assert above["published_chance"] < 1e-6
+    (line,) = table_lines.suspects([above])
+    assert (
+        line.text
+        == "5 % a year (95 %: 3 to 7), published 1.5 %: 40 of 1000 disks; by chance once in over a million nights"
+    )
 
 
 def test_no_disks_at_all_are_no_error() -> None:

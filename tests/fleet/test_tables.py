@@ -113,7 +113,7 @@ class Made:
                 "model": f"M{n}",
                 "firmware": "F",
                 "reallocated_sectors": 5 + pace * age * n,
-                "wear_percent": 70 + age // 2,
+                "wear_percent": 70 + (age // 2 if number % 4 < 3 else 0),
                 **self._counts(n, age),
             }
             item = f"{self._swapped(name, back) if n else name}S{n}"
