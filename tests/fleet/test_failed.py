@@ -6,6 +6,7 @@ import email
 import email.policy
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -88,3 +89,21 @@ def test_what_killed_jobs_left_in_the_temporary_folder_is_removed(tmp_path: Path
     session._sweep(str(tmp_path))
 
     assert {path.name for path in tmp_path.iterdir()} == {f"smoke-spark-{os.getpid()}-x2", "smoke-spark-mine", "other"}
+
+
+def seconds(text: str) -> int:
+    """`8h`, `10min`."""
+    number, unit = re.fullmatch(r"(\d+)(h|min|s)", text).groups()  # type: ignore[union-attr]
+    return int(number) * {"h": 3600, "min": 60, "s": 1}[unit]
+
+
+def test_the_unit_stops_after_three_tries_and_then_a_mail_is_sent() -> None:
+    """However long a try takes: three of them fall into the span in which they are counted."""
+    packaging = Path(failed.__file__).parent.parent / "packaging"
+    unit = dict(line.split("=", 1) for line in (packaging / UNIT).read_text().splitlines() if "=" in line[1:])
+    three_tries = 3 * seconds(unit["TimeoutStartSec"]) + 2 * seconds(unit["RestartSec"])
+
+    assert (unit["Restart"], unit["StartLimitBurst"]) == ("on-failure", "3")
+    assert three_tries < seconds(unit["StartLimitIntervalSec"]) < 24 * 3600  # and the next night begins anew
+    assert unit["OnFailure"] == "fleet-smoke-nightly-failed.service"
+    assert "--failed fleet-smoke-nightly.service" in (packaging / unit["OnFailure"]).read_text()
