@@ -33,6 +33,7 @@ from fleet import (
     published_rates,
     reports,
     retention,
+    rollup,
     session,
     tables,
     views,
@@ -308,8 +309,10 @@ def _compute(
         return tables.finish(table, told, given)
 
     with ThreadPoolExecutor(IN_FLIGHT) as several:
+        rolled = several.submit(rollup.bring_up, spark, files, valid, date, tell)
         kept = [frame for frames in several.map(keep, views.CHAINS) for frame in frames]
         try:
+            rolled.result()
             return dict(zip(tables.names(), several.map(rows, tables.names()), strict=True))
         finally:
             for frame in kept:

@@ -15,7 +15,7 @@ from fleet.files import Files
 from fleet.manifests import FLAT, HOME
 
 # Files named after a date, and folders of `date=…`. The manifests go first: what none names is no longer read.
-BY_FILE = (manifests.MANIFESTS, f"{HOME}/night", f"{HOME}/mail", f"{HOME}/forecasts")
+BY_FILE = (manifests.MANIFESTS, f"{HOME}/rollup", f"{HOME}/night", f"{HOME}/mail", f"{HOME}/forecasts")
 BY_FOLDER = (f"{HOME}/tables", f"{HOME}/summary")
 PUBLISHED = "tables"
 RECORD = f"{HOME}/retention.json"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fleet.flat import CONTROLLER
-from fleet.tables.disk_trends import LIMITS, METRICS
 
 BIT = "CAST(1 AS BIGINT) << (day - {first})"
 
@@ -145,32 +144,6 @@ FROM members m LEFT JOIN host_days h ON h.cluster = m.cluster AND h.host = m.hos
 ROSTER = "cluster STRING, host STRING, maintenance STRING"
 
 
-def _extremes(metric: str) -> str:
-    return f"max({metric}) AS most_{metric}, min({metric}) AS least_{metric}"
-
-
-# One row for each disk and each model and firmware that it went by (mostly one). disk: its serial, wherever it is.
-LIVES = f"""
-SELECT disk, model, firmware, count(*) AS days, min(day) AS first_day, max(day) AS last_day,
-  min(CASE WHEN status = 'critical' THEN day END) AS failed_day,
-  {", ".join(map(_extremes, METRICS))}
-FROM disks
-GROUP BY disk, model, firmware
-"""
-
-# Every day of the few disks that wear or failed. Strings are keys, never maxima: those would cost Spark a sort.
-WATCHED = f"""
-WITH few AS (
-  SELECT disk, min(failed_day) AS failed_day
-  FROM lives
-  GROUP BY disk
-  HAVING min(failed_day) IS NOT NULL
-    OR {" OR ".join(f"max(most_{m}) - min(least_{m}) >= {LIMITS[f'{m}_rise']}" for m in METRICS)}
-)
-SELECT /*+ BROADCAST(f) */ d.disk, d.day, {", ".join(f"d.{metric}" for metric in METRICS)}, f.failed_day
-FROM disks d JOIN few f ON f.disk = d.disk
-"""
-
 # Each disk at its peers' busiest hour tonight. kin: the disks of the same cluster, layout and kind.
 PEAK_WAITS = """
 WITH kept AS (
@@ -189,10 +162,10 @@ GROUP BY k.host, k.item, k.cluster, k.kin, k.hour
 # Each may use the ones before it in its chain; the chains know nothing of each other.
 CHAINS = (
     {"calendar": CALENDAR, "looks": LOOKS, "troubles": TROUBLES, "standing": STANDING, "fleet": FLEET},
-    {"lives": LIVES, "watched": WATCHED},
     {"peak_waits": PEAK_WAITS},
 )
 
 # Which flat tables a night reads for the whole window; of the others it reads the night alone.
-WHOLE_WINDOW = ("host_days", "problem_days", "disks", "dimms", "mounts")
-NIGHT_ALONE = ("latencies",)
+# What it knows of the disks of the other days is in the roll-up (fleet/rollup.py).
+WHOLE_WINDOW = ("host_days", "problem_days", "dimms", "mounts")
+NIGHT_ALONE = ("disks", "latencies")

@@ -18,7 +18,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from fleet import trends
+from fleet.disk_series import series
 from fleet.given import Given, Rows
+from fleet.rollup_columns import SEEN
 
 # metric: the limit that it must not reach (None: it has none), and the least rise over the window that counts
 METRIC_LIMITS: dict[str, tuple[float | None, float]] = {
@@ -49,34 +51,35 @@ FALLING = "spare_percent"
 STATUS = "status"
 # Later is no forecast any more.
 LATEST_DAYS = 3650
-ABSENT = "-"
+DISK = ("cluster", "host", "item", "disk", "model", "firmware", "slot", "failing", "spare_threshold_percent")
 
 SQL = f"""
-WITH days AS (
-  SELECT disk, array_agg(concat_ws(' ', CAST(day AS STRING),
-    {", ".join(f"coalesce(CAST({metric} AS STRING), '{ABSENT}')" for metric in METRICS)})) AS days
-  FROM watched
-  GROUP BY disk
-), named AS (
-  SELECT disk, model, firmware, row_number() OVER (PARTITION BY disk ORDER BY last_day DESC, firmware) AS place
-  FROM lives
-  WHERE model IS NOT NULL
-)
-SELECT d.cluster, d.host, d.item, d.disk, coalesce(d.model, n.model) AS model,
-  coalesce(d.firmware, n.firmware) AS firmware, d.slot, d.status = 'critical' AS failing,
-  d.spare_threshold_percent, t.days
-FROM disks d
-JOIN days t ON t.disk = d.disk
-LEFT JOIN named n ON n.disk = d.disk AND n.place = 1
-WHERE d.day = {{night}}
-ORDER BY d.cluster, d.host, d.item
+SELECT l.cluster, l.host, l.item, l.disk, l.model, l.firmware, l.slot, l.status = 'critical' AS failing,
+  l.spare_threshold_percent, s.day, {", ".join(f"l.{word}" for word in SEEN)},
+  {", ".join(f"s.{metric}, s.before_{metric}" for metric in METRICS)}
+FROM disk_lives l LEFT JOIN disk_steps s ON s.disk = l.disk
+WHERE l.last_day = {{night}} AND (s.disk IS NOT NULL OR l.status = 'critical')
 """
 
 
 def finish(rows: Rows, given: Given) -> Rows:
-    """Of the days of each disk that moved: its trends, the one that crosses first on top."""
-    found = [trend for row in rows for trend in _of_disk(row, given.night)]
-    return sorted(found, key=_order)
+    """Of the days on which the counters of a disk moved: its trends, the one that crosses first on top."""
+    steps: dict[str, Rows] = {}
+    for row in rows:
+        steps.setdefault(row["disk"], []).append(row)
+    return judged([_course(found, given) for found in steps.values()], given.night)
+
+
+def _course(steps: Rows, given: Given) -> dict[str, Any]:
+    """One disk. courses: each counter's days; of a disk none of whose counters moved there is nothing to follow."""
+    moved = [step for step in steps if step["day"] is not None]
+    courses = {metric: series(moved, metric, given.first, given.night) for metric in METRICS} if moved else {}
+    return {**{name: steps[0][name] for name in DISK}, "courses": courses}
+
+
+def judged(disks: Rows, night: int) -> Rows:
+    """The trends of disks with their courses: {metric: [(day, value)]}."""
+    return sorted((trend for disk in disks for trend in _of_disk(disk, night)), key=_order)
 
 
 def _order(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -85,26 +88,15 @@ def _order(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _of_disk(row: dict[str, Any], night: int) -> Rows:
-    told = sorted((text.split(" ") for text in row["days"]), key=lambda parts: int(parts[0]))
-    disk = {name: row[name] for name in ("cluster", "host", "item", "disk", "model", "firmware", "slot", "failing")}
+    disk = {name: row[name] for name in DISK[:-1]}
     found = []
-    for place, metric in enumerate(METRICS, 1):
-        points = _points(told, place)
+    for metric, points in row["courses"].items():
         if len(points) >= LIMITS["days_least"] and points[-1][0] == night:
             found += [{**disk, **trend} for trend in _trend(metric, points, _limit(metric, row))]
     if row["failing"] and not found:
         nothing = dict.fromkeys(COLUMNS, None)
         found.append({**disk, **nothing, "metric": STATUS, "days_left": 0, "crossing_day": night})
     return found
-
-
-def _points(told: list[list[str]], place: int) -> list[tuple[int, float]]:
-    """One a day; of two hosts that report the same disk on one day, the larger number."""
-    by_day: dict[int, float] = {}
-    for parts in told:
-        if parts[place] != ABSENT:
-            by_day[int(parts[0])] = max(float(parts[place]), by_day.get(int(parts[0]), -math.inf))
-    return list(by_day.items())
 
 
 COLUMNS = (

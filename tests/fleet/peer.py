@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fleet import flat, manifests, nightly, reports, tables, views
+from fleet import flat, manifests, nightly, reports, rollup, rollup_columns, tables, views
 from fleet.files import LocalFiles
 from fleet.given import Given
 from fleet.night import Rows
@@ -21,9 +21,9 @@ def tables_by_duckdb(store: str, date: str) -> dict[str, Rows]:
     for table in flat.COLUMNS:
         used = [one for one in made if table in views.WHOLE_WINDOW or one.date == date]
         paths = [files.url(path) for one in used for path in one.paths(table)]
-        database.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet({paths!r}, hive_partitioning=false)")
-    columns = ", ".join(f"NULL::{column.split()[1]} AS {column.split()[0]}" for column in views.ROSTER.split(", "))
-    database.execute(f"CREATE VIEW roster AS SELECT {columns} WHERE FALSE")
+        database.execute(f"CREATE VIEW {table} AS {_parquet(paths, flat.COLUMNS[table])}")
+    database.execute(f"CREATE VIEW roster AS {_parquet([], views.ROSTER)}")
+    _roll_up(database, files, rollup.history(files, made, date), night)
     for chain in views.CHAINS:
         for name, query in chain.items():
             database.execute(f"CREATE TEMP TABLE {name} AS {query.format(night=night, first=first, has_roster=False)}")
@@ -31,6 +31,26 @@ def tables_by_duckdb(store: str, date: str) -> dict[str, Rows]:
         name: tables.finish(name, _rows(database, tables.query(name, night, first)), Given(night, first))
         for name in tables.names()
     }
+
+
+def _roll_up(database: Any, files: LocalFiles, known: dict[str, manifests.Manifest], night: int) -> None:
+    """The disks' views from the first day on, at once."""
+    paths = [files.url(path) for one in known.values() for path in one.paths("disks")]
+    database.execute(f"CREATE VIEW fresh_disks AS {_parquet(paths, flat.COLUMNS['disks'])}")
+    database.execute(f"CREATE VIEW known_disks AS {_parquet([], rollup_columns.COLUMNS)}")
+    database.execute(f"CREATE TEMP TABLE rolled AS {rollup_columns.fold(night, night)}")
+    database.execute("CREATE VIEW rolled_lives AS SELECT * FROM rolled WHERE is_last")
+    database.execute("CREATE VIEW rolled_steps AS SELECT * FROM rolled WHERE stepped")
+    for name, query in rollup.queries(night, rollup.oldest(known, night), night).items():
+        database.execute(f"CREATE TEMP TABLE {name} AS {query}")
+
+
+def _parquet(paths: list[str], ddl: str) -> str:
+    """A SELECT of these files; of none, without a row."""
+    if paths:
+        return f"SELECT * FROM read_parquet({paths!r}, hive_partitioning=false, union_by_name=true)"
+    columns = (column.split() for column in ddl.split(", "))
+    return f"SELECT {', '.join(f'NULL::{kind} AS {name}' for name, kind in columns)} WHERE FALSE"
 
 
 def _rows(database: Any, query: str) -> Rows:

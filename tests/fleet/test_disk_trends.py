@@ -11,33 +11,25 @@ import pytest
 from agent.checks import smart
 from agent.sources import disk_rules
 from fleet import trends
-from fleet.given import Given
 from fleet.tables import disk_trends
 from fleet.tables.disk_trends import METRICS
 from fleet.trend_lines import trend
 
 NIGHT = 20000
-GIVEN = Given(NIGHT, NIGHT - 29)
 
 
 def watched(failing: Any = False, limits: Any = None, **counters: Any) -> Any:
-    """A row of the SELECT: each counter's values, the last of them tonight's."""
-    days = len(next(iter(counters.values()), [None]))
-    told = [
-        " ".join([str(NIGHT - days + 1 + n), *(_text(counters.get(metric, [None] * days)[n]) for metric in METRICS)])
-        for n in range(days)
-    ]
+    """A disk with its courses: each counter's values, the last of them tonight's."""
+    courses = {
+        metric: [(NIGHT - len(values) + 1 + n, value) for n, value in enumerate(values) if value is not None]
+        for metric, values in counters.items()
+    }
     disk = {"cluster": "c", "host": "h", "item": "S1", "disk": "S1", "model": "M", "firmware": "F", "slot": "3"}
-    random.Random(3).shuffle(told)  # an aggregate has no order
-    return {**disk, "failing": failing, "spare_threshold_percent": None, **(limits or {}), "days": told}
-
-
-def _text(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
+    return {**disk, "failing": failing, "spare_threshold_percent": None, **(limits or {}), "courses": courses}
 
 
 def only(*disks: Any) -> dict[str, Any]:
-    (row,) = disk_trends.finish(list(disks), GIVEN)
+    (row,) = disk_trends.judged(list(disks), NIGHT)
     return row
 
 
@@ -70,7 +62,7 @@ def test_one_wrong_number_does_not_move_the_months_pace() -> None:
 
 
 def test_a_jump_of_long_ago_is_no_trend() -> None:
-    assert disk_trends.finish([watched(reallocated=[0.0] * 3 + [500.0] * 27)], GIVEN) == []
+    assert disk_trends.judged([watched(reallocated=[0.0] * 3 + [500.0] * 27)], NIGHT) == []
 
 
 def test_days_without_a_report_share_what_it_rose() -> None:
@@ -136,13 +128,6 @@ def test_a_disk_that_fails_already_is_in_the_list_and_marked() -> None:
     assert (trend(still).age, trend(still).text) == ("failing", "fails already: its SMART status is critical")
 
 
-def test_a_disk_that_two_hosts_report_on_one_day_has_one_point_a_day() -> None:
-    row = watched(reallocated=[30.0 * n for n in range(30)])
-    row["days"] = [*row["days"], *(text.replace("870.0", "3.0") for text in row["days"])]
-
-    assert only(row)["value"] == 870
-
-
 def test_the_words_name_the_pace_the_day_and_its_bounds() -> None:
     fast = trend(only(watched(reallocated=[0.0] * 27 + [0, 300, 600]))).text
     spare = trend(only(watched(spare_percent=[float(60 - n) for n in range(30)]))).text
@@ -166,7 +151,7 @@ def test_the_bounds_hold_the_day_on_which_a_noisy_counter_crosses() -> None:
             values.append(values[-1] + max(0, round(dice.gauss(mean, mean / 2))))
         crossing = len(values) - 1
         known = min(crossing - 1, max(5, crossing - dice.randrange(2, 15)))
-        for row in disk_trends.finish([watched(reallocated=values[: known + 1][-30:])], GIVEN):
+        for row in disk_trends.judged([watched(reallocated=values[: known + 1][-30:])], NIGHT):
             named += 1
             real = NIGHT + crossing - known
             within += row["earliest_day"] <= real and (row["latest_day"] is None or real <= row["latest_day"])
