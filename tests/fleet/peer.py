@@ -10,8 +10,9 @@ from fleet.given import Given
 from fleet.night import Rows
 
 
-def tables_by_duckdb(store: str, date: str) -> dict[str, Rows]:
-    """Table by table, as the night's job gives them; from the days that manifests name."""
+def tables_by_duckdb(store: str, date: str, rolled: bool = False) -> dict[str, Rows]:
+    """Table by table, as the night's job gives them; from the days that manifests name. rolled: what the job reads,
+    the roll-up of an earlier night and the disks of the days since; else the disks of all days."""
     import duckdb
 
     files, night = LocalFiles(store), reports.number_of(date)
@@ -23,7 +24,8 @@ def tables_by_duckdb(store: str, date: str) -> dict[str, Rows]:
         paths = [files.url(path) for one in used for path in one.paths(table)]
         database.execute(f"CREATE VIEW {table} AS {_parquet(paths, flat.COLUMNS[table])}")
     database.execute(f"CREATE VIEW roster AS {_parquet([], views.ROSTER)}")
-    _roll_up(database, files, rollup.history(files, made, date), night)
+    known = rollup.history(files, made, date)
+    _roll_up(database, files, known, night, rollup.usable(files, reports.date_of(night - 1), known) if rolled else None)
     for chain in views.CHAINS:
         for name, query in chain.items():
             database.execute(f"CREATE TEMP TABLE {name} AS {query.format(night=night, first=first, has_roster=False)}")
@@ -33,14 +35,22 @@ def tables_by_duckdb(store: str, date: str) -> dict[str, Rows]:
     }
 
 
-def _roll_up(database: Any, files: LocalFiles, known: dict[str, manifests.Manifest], night: int) -> None:
-    """The disks' views from the first day on, at once."""
-    paths = [files.url(path) for one in known.values() for path in one.paths("disks")]
-    database.execute(f"CREATE VIEW fresh_disks AS {_parquet(paths, flat.COLUMNS['disks'])}")
-    database.execute(f"CREATE VIEW known_disks AS {_parquet([], rollup_columns.COLUMNS)}")
-    database.execute(f"CREATE TEMP TABLE rolled AS {rollup_columns.fold(night, night)}")
+def _roll_up(
+    database: Any, files: LocalFiles, known: dict[str, manifests.Manifest], night: int, before: rollup.Record | None
+) -> None:
+    """The disks' views, from the roll-up of before or from the first day on."""
+    fresh = [
+        files.url(path) for day, one in known.items() if not before or day > before.date for path in one.paths("disks")
+    ]
+    lives = [files.url(part.path) for part in before.lives] if before else []
+    steps = [files.url(one.part.path) for one in before.steps] if before else []
+    database.execute(f"CREATE VIEW fresh_disks AS {_parquet(fresh, flat.COLUMNS['disks'])}")
+    database.execute(f"CREATE VIEW known_disks AS {_parquet(lives, rollup_columns.COLUMNS)}")
+    database.execute(f"CREATE VIEW known_steps AS {_parquet(steps, rollup_columns.COLUMNS)}")
+    database.execute(f"CREATE TEMP TABLE rolled AS {rollup_columns.fold(before.day if before else night, night)}")
     database.execute("CREATE VIEW rolled_lives AS SELECT * FROM rolled WHERE is_last")
-    database.execute("CREATE VIEW rolled_steps AS SELECT * FROM rolled WHERE stepped")
+    named = ", ".join(column.split()[0] for column in rollup_columns.COLUMNS.split(", "))
+    database.execute(f"CREATE VIEW rolled_steps AS SELECT {named} FROM rolled WHERE stepped UNION ALL FROM known_steps")
     for name, query in rollup.queries(night, rollup.oldest(known, night), night).items():
         database.execute(f"CREATE TEMP TABLE {name} AS {query}")
 
