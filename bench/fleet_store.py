@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from fleet import flat, manifests, reports  # noqa: E402
 from fleet.files import LocalFiles  # noqa: E402
+from fleet.rollup_columns import METRICS  # noqa: E402
 
 DAYS = 30
 HOURS = (3, 11)
@@ -57,6 +58,12 @@ STATUS = "CASE severity WHEN 5 THEN 'critical' WHEN 4 THEN 'unknown' WHEN 3 THEN
 REASON = "format('{{}} {{}}: something to know about it, and for how long', check_name, item)"
 SOURCE = "'date={date}/110000-bench.jsonl'"
 
+# Counters that no disk of this fleet moves.
+GIVEN = ("reallocated", "pending", "uncorrectable", "grown_defects", "wear_percent")
+OTHER_COUNTERS = ", ".join(
+    f"{'NULL::DOUBLE' if 'percent' in name else '0e0'} AS {name}" for name in METRICS if name not in GIVEN
+)
+
 TABLES = {
     "host_days": f"""
 SELECT {{day}}::INT AS day, h.cluster, h.host,
@@ -93,18 +100,18 @@ UNION ALL
 SELECT {{day}}::INT, cluster, '', '', check_name, item, 1, TRUE, TRUE, 5, 5, ({{day}} * 86400)::BIGINT, {REASON},
   'broker-down', {SOURCE}
 FROM clusters WHERE bad ORDER BY 2, 3""",
-    "disks": """
-SELECT {day}::INT AS day, cluster, host, format('Z{{:05d}}D{{:02d}}', number, n) AS item,
-  format('Z{{:05d}}D{{:02d}}', number, n) AS disk,
-  CASE WHEN (hash(host, item) % 500) = 0 AND {day} - {first} > hash(item, host) % 30 THEN 'critical' ELSE 'ok' END
+    "disks": f"""
+SELECT {{day}}::INT AS day, cluster, host, format('Z{{{{:05d}}}}D{{{{:02d}}}}', number, n) AS item,
+  format('Z{{{{:05d}}}}D{{{{:02d}}}}', number, n) AS disk,
+  CASE WHEN (hash(host, item) % 500) = 0 AND {{day}} - {{first}} > hash(item, host) % 30 THEN 'critical' ELSE 'ok' END
     AS status,
   ['ST8000NM0055-1RM112', 'HGST HUH728080ALE600', 'TOSHIBA MG05ACA800E', 'WDC WD101KRYZ'][
     (1 + hash(host, n) % 4)::BIGINT] AS model,
-  format('FW{{:02d}}', (hash(host, n) % 12)::BIGINT) AS firmware, n::VARCHAR AS slot, 8e12 AS size_bytes,
-  (20000 + hash(host) % 20000 + 24 * ({day} - {first}))::DOUBLE AS power_on_hours,
+  format('FW{{{{:02d}}}}', (hash(host, n) % 12)::BIGINT) AS firmware, n::VARCHAR AS slot, 8e12 AS size_bytes,
+  (20000 + hash(host) % 20000 + 24 * ({{day}} - {{first}}))::DOUBLE AS power_on_hours,
   (hash(host, item, 1) % 7 + CASE WHEN (hash(host, item) % 200) = 0
-    THEN ({day} - {first}) * (1 + hash(item) % 40) ELSE 0 END)::DOUBLE AS reallocated,
-  0e0 AS pending, 0e0 AS uncorrectable, NULL::DOUBLE AS grown_defects, NULL::DOUBLE AS wear_percent
+    THEN ({{day}} - {{first}}) * (1 + hash(item) % 40) ELSE 0 END)::DOUBLE AS reallocated,
+  0e0 AS pending, 0e0 AS uncorrectable, NULL::DOUBLE AS grown_defects, NULL::DOUBLE AS wear_percent, {OTHER_COUNTERS}
 FROM items WHERE check_name = 'smart' ORDER BY host, n""",
     "dimms": """
 SELECT {day}::INT AS day, cluster, host, item, 'ok' AS status,
