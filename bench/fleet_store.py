@@ -17,7 +17,7 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from fleet import flat, manifests, reports  # noqa: E402
+from fleet import flat, manifests, reports, views  # noqa: E402
 from fleet.files import LocalFiles  # noqa: E402
 from fleet.rollup_columns import METRICS  # noqa: E402
 
@@ -154,7 +154,7 @@ def _write_day(database: Any, store: pathlib.Path, hosts: int, day: int, night: 
     rows: dict[str, int] = {}
     paths: dict[str, list[str]] = {}
     for table, query in TABLES.items():
-        if day != night and table == "latencies":
+        if day != night and table not in (*views.WHOLE_WINDOW, "disks"):
             rows[table], paths[table] = 0, []
             continue
         path = f"{manifests.FLAT}/{table}/run=bench/date={date}/part-0.zstd.parquet"

@@ -353,7 +353,7 @@ def _write(files: Files, date: str, computed: dict[str, Rows]) -> None:
     for name, rows in computed.items():
         text = "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows)
         files.replace(f"{folder}/{name}.jsonl", text.encode())
-    forecasts.keep(files, date, computed["disk_trends"])
+    forecasts.keep(files, date, computed.get("disk_trends", []))
     files.replace(f"{nights.NIGHTS}/{date}.json", json.dumps({"tables": folder}).encode())
     if before:
         files.delete(before)

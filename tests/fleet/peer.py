@@ -25,7 +25,7 @@ def tables_by_duckdb(store: str, date: str, rolled: bool = False) -> dict[str, R
         database.execute(f"CREATE VIEW {table} AS {_parquet(paths, flat.COLUMNS[table])}")
     database.execute(f"CREATE VIEW roster AS {_parquet([], views.ROSTER)}")
     known = rollup.history(files, made, date)
-    _roll_up(database, files, known, night, rollup.usable(files, reports.date_of(night - 1), known) if rolled else None)
+    roll_up(database, files, known, night, rollup.usable(files, reports.date_of(night - 1), known) if rolled else None)
     for chain in views.CHAINS:
         for name, query in chain.items():
             database.execute(f"CREATE TEMP TABLE {name} AS {query.format(night=night, first=first, has_roster=False)}")
@@ -35,8 +35,12 @@ def tables_by_duckdb(store: str, date: str, rolled: bool = False) -> dict[str, R
     }
 
 
-def _roll_up(
-    database: Any, files: LocalFiles, known: dict[str, manifests.Manifest], night: int, before: rollup.Record | None
+def roll_up(
+    database: Any,
+    files: LocalFiles,
+    known: dict[str, manifests.Manifest],
+    night: int,
+    before: rollup.Record | None = None,
 ) -> None:
     """The disks' views, from the roll-up of before or from the first day on."""
     fresh = [

@@ -73,6 +73,7 @@ def test_a_night_s_tables_have_the_columns_that_are_described(store: str) -> Non
     for flat_table, ddl in flat.COLUMNS.items():
         database.execute(f"CREATE TABLE {flat_table} ({ddl.replace('STRING', 'VARCHAR')})")
     database.execute(f"CREATE TABLE roster ({views.ROSTER.replace('STRING', 'VARCHAR')})")
+    peer.roll_up(database, LocalFiles(store), {}, 20_000)
     for name, select in (pair for chain in views.CHAINS for pair in chain.items()):
         select = select.format(night=20_000, first=19_971, has_roster=False)
         database.execute(f"CREATE TEMP TABLE {name} AS {select}")
