@@ -158,7 +158,8 @@ def _disk(row: Row, after: Row | None) -> Line:
 
 def _forecasts(found: Facts) -> list[Line]:
     """How many of the disks that were forecast to reach a limit failed, or were replaced, in the period."""
-    named = {(row["cluster"], row["host"], row["item"]) for row in found.forecast}
+    ahead = [row for row in found.forecast if row["days_left"] is not None and not row.get("failing")]
+    named = {(row["cluster"], row["host"], row["item"]) for row in ahead}
     failed = {(row["cluster"], row["host"], row["item"]) for row in found.disks if row["failed_day"] or row["went_day"]}
     if not named:
         return []

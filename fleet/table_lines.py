@@ -97,12 +97,12 @@ def suspects(rows: Rows) -> list[Line]:
 
 def _beside(row: Row) -> str:
     """`others 1.2 %, published 0.9 %`"""
-    rates = (("others", row["others_percent"]), ("published", row["published_percent"]))
+    rates = (("others", row["others_percent"]), ("published", row.get("published_percent")))
     return ", ".join(f"{name} {rate:.1f} %" for name, rate in rates if rate is not None)
 
 
 def _chance(row: Row) -> float:
-    return min(float(chance) for chance in (row["chance"], row["published_chance"]) if chance is not None)
+    return min(float(chance) for chance in (row["chance"], row.get("published_chance")) if chance is not None)
 
 
 def _once_in(chance: float) -> str:
@@ -139,17 +139,19 @@ def dimm(row: Row) -> Line:
 
 
 def between(row: Row) -> str:
-    """The bounds of a forecast."""
+    """The bounds of a forecast, in brackets; those of an older version have none."""
+    if row.get("earliest_day") is None:
+        return ""
     earliest = reports.date_of(int(row["earliest_day"]))
     if row["latest_day"] is None:
-        return f"{earliest} at the earliest"
-    return f"between {earliest} and {reports.date_of(int(row['latest_day']))}"
+        return f" ({earliest} at the earliest)"
+    return f" (between {earliest} and {reports.date_of(int(row['latest_day']))})"
 
 
 def filling(row: Row) -> Line:
     text = (
         f"{row['used_percent']:.0f} % used, {row['points_per_day']:+.1f} points a day: "
-        f"full on {reports.date_of(int(row['full_day']))} ({between(row)})"
+        f"full on {reports.date_of(int(row['full_day']))}{between(row)}"
     )
     level = "critical" if row["days_left"] <= 7 else "warning"
     age = f"{row['days_left']:.0f} d left"

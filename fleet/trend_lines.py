@@ -65,7 +65,7 @@ def _failing(rows: Rows) -> list[Line]:
 def trend(row: Row) -> Line:
     slot = f"slot {row['slot']}" if row["slot"] else ""
     what = " ".join(filter(None, (row["item"], slot, row["model"])))
-    left, failing = row["days_left"], row["failing"]
+    left, failing = row["days_left"], row.get("failing", False)
     age = "failing" if failing else "" if left is None else f"{left:.0f} d left"
     level = "critical" if failing or (left is not None and left <= CRITICAL_DAYS) else "warning"
     todo = TODO.get(row["metric"], "replace-jbod-disk")
@@ -78,11 +78,11 @@ def _pace(row: Row) -> str:
     name, unit = METRICS[row["metric"]]
     sign = -1 if row["metric"] == "spare_percent" else 1
     text = f"{name} {row['value']:.0f}{unit}, {sign * row['per_day']:+.2f}{unit} a day"
-    if row["recent_per_day"] == row["per_day"] != row["month_per_day"]:
+    if "month_per_day" in row and row["recent_per_day"] == row["per_day"] != row["month_per_day"]:
         text += f" in the last 3 days ({sign * row['month_per_day']:+.2f} over the month)"
     if row["limit_value"] is None:
         return text
     limit = f"{row['limit_value']:.0f}{unit}"
     if not row["days_left"]:
         return f"{text}: beyond the limit of {limit}"
-    return f"{text}: reaches {limit} on {reports.date_of(int(row['crossing_day']))} ({between(row)})"
+    return f"{text}: reaches {limit} on {reports.date_of(int(row['crossing_day']))}{between(row)}"

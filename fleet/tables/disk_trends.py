@@ -127,7 +127,7 @@ def _trend(metric: str, told: list[tuple[int, float]], limit: float | None) -> I
     end = None if limit is None else sign * limit - value
     left = _days(end, per_day)
     soonest, last = (_days(end, pace) for pace in _bounds(points, month, late if speeds else None, left or 0))
-    if left is not None and left > LIMITS["horizon_days"]:
+    if limit is not None and (left is None or left > LIMITS["horizon_days"]):
         return
     yield {
         "metric": metric,

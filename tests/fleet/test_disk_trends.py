@@ -14,6 +14,7 @@ from fleet import trends
 from fleet.tables import disk_trends
 from fleet.tables.disk_trends import METRICS
 from fleet.trend_lines import trend
+from tests.fleet.oracle import pace_and_crossing
 
 NIGHT = 20000
 
@@ -174,3 +175,43 @@ def test_the_median_of_the_slopes_is_that_of_all_pairs() -> None:
     slopes = [(b[1] - a[1]) / (b[0] - a[0]) for n, a in enumerate(points) for b in points[n + 1 :]]
 
     assert trends.theil_sen(points).per_day == statistics.median(slopes)
+
+
+def test_a_row_that_an_older_version_kept_can_still_be_read() -> None:
+    """The summary of a month is made of the nights as they were kept."""
+    row = only(watched(reallocated=[30.0 * n for n in range(30)]))
+    old = {name: row[name] for name in row if name not in ("failing", "month_per_day", "recent_per_day")}
+    del old["earliest_day"], old["latest_day"]
+
+    assert trend(old).text == "reallocated sectors 870, +30.00 a day: reaches 1000 on 2024-10-09"
+
+
+def test_random_histories_give_what_plain_python_makes_of_them() -> None:
+    """2,000 counters with gaps, jumps, falls and still days."""
+    dice, named = random.Random(17), 0
+    for _ in range(2000):
+        metric = dice.choice(METRICS)
+        pace, jump, gap = dice.choice((0.0, 0.3, 2.0, 40.0)), dice.choice((0, 0, 9, 300)), dice.choice((0.0, 0.3))
+        values: list[float | None] = [float(dice.choice((0, 0, 5, 60)))]
+        for _day in range(dice.randrange(1, 29)):
+            step = round(dice.expovariate(1 / pace)) if pace else 0
+            last = next(value for value in reversed(values) if value is not None)
+            values.append(max(0.0, last + step + (jump if dice.random() < 0.1 else 0) - (dice.random() < 0.05)))
+            if dice.random() < gap:
+                values[-2] = None if len(values) > 2 else values[-2]
+        limits = disk_trends.LIMITS
+        points = [(NIGHT - len(values) + 1 + n, value) for n, value in enumerate(values) if value is not None]
+        expected = pace_and_crossing(
+            points, limits[f"{metric}_limit"], limits[f"{metric}_rise"], metric == "spare_percent"
+        )
+        too_late = expected and expected[4] is not None and expected[4] > limits["horizon_days"]
+        rows = disk_trends.judged([watched(**{metric: values})], NIGHT)
+
+        assert bool(rows) == bool(expected and len(points) >= limits["days_least"] and not too_late), values
+        for row in rows:
+            named += 1
+            days = [None if row[n] is None else row[n] - NIGHT for n in ("crossing_day", "earliest_day", "latest_day")]
+            assert [row["value"], row["rise"], *days] == [*expected[:2], *expected[4:]], (metric, values)
+            assert (row["month_per_day"], row["recent_per_day"]) == pytest.approx(expected[2:4], abs=6e-5)
+
+    assert named > 500

@@ -11,10 +11,12 @@ from fleet import filling
 from fleet.given import Given
 from fleet.table_lines import filling as line
 from fleet.tables import usage_forecast
+from tests.fleet.oracle import days_to_full
 
 NIGHT = 20000
 GB = 1e9
 SIZE = 1000 * GB
+GIVEN = Given(NIGHT, NIGHT - 29)
 
 
 def forecast(*percents: float) -> dict[str, Any] | None:
@@ -23,7 +25,7 @@ def forecast(*percents: float) -> dict[str, Any] | None:
     days = [f"{first + n} {percent / 100 * SIZE}" for n, percent in enumerate(percents)]
     random.Random(3).shuffle(days)  # an aggregate has no order
     mount = {"cluster": "c", "host": "h", "item": "/d", "used_bytes": percents[-1] / 100 * SIZE, "size_bytes": SIZE}
-    rows = usage_forecast.finish([{**mount, "days": days}], Given(NIGHT, NIGHT - 29))
+    rows = usage_forecast.finish([{**mount, "days": days}], GIVEN)
     return rows[0] if rows else None
 
 
@@ -136,3 +138,31 @@ def test_the_words_name_the_day_and_its_bounds() -> None:
 
 def test_no_space_at_all_is_no_error() -> None:
     assert left(99, 100) == 0
+
+
+def test_random_histories_give_what_plain_python_makes_of_them() -> None:
+    """3,000 mounts that fill, stand, are emptied once or again and again, with days that were not reported."""
+    dice, named = random.Random(23), 0
+    for _ in range(3000):
+        pace, every = dice.choice((0.0, 0.2, 1.5, 6.0)), dice.choice((0, 0, 3, 5))
+        value, days = dice.uniform(40, 95), dice.randrange(1, 15)
+        percents: dict[int, float] = {}
+        for day in range(NIGHT - days + 1, NIGHT + 1):
+            value += pace * dice.uniform(0.5, 1.5) + dice.choice((0, 0, 0, 0, 0, 0, 12)) - dice.uniform(0, 0.3)
+            value -= 4 * pace if every and day % every == 0 else 0
+            value = min(max(value, 5.0), 100.0)
+            if day == NIGHT or dice.random() > 0.1:
+                percents[day] = value
+        points = [(day, percent / 100 * SIZE) for day, percent in percents.items()]
+        expected = days_to_full(points, SIZE, usage_forecast.LIMITS) if len(points) > 1 else None
+        in_time = expected and expected[0] is not None and expected[0] <= usage_forecast.LIMITS["horizon_days"]
+        mount = {"cluster": "c", "host": "h", "item": "/d", "used_bytes": points[-1][1], "size_bytes": SIZE}
+        rows = usage_forecast.finish([{**mount, "days": [f"{day} {used}" for day, used in points]}], GIVEN)
+
+        assert bool(rows) == bool(in_time), points
+        for row in rows:
+            named += 1
+            found = [None if row[n] is None else row[n] - NIGHT for n in ("full_day", "earliest_day", "latest_day")]
+            assert (*found,) == expected, points
+
+    assert named > 400
