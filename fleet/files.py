@@ -1,4 +1,4 @@
-"""Files of a store, on this machine or wherever Hadoop reaches (hdfs://, s3a://): the few verbs that the job needs."""
+"""Files of a store, on this machine or wherever Hadoop reaches (hdfs://): the few verbs that the job needs."""
 
 from __future__ import annotations
 
@@ -46,6 +46,14 @@ class Files(Protocol):
     def gzip_problem(self, path: str) -> str: ...
     def stamp(self, path: str) -> str: ...
     def lock(self, path: str) -> contextlib.AbstractContextManager[None]: ...
+
+
+OBJECT_STORES = ("s3:", "s3a:", "s3n:", "gs:", "abfs:", "abfss:", "wasb:", "wasbs:", "oss:", "cosn:")
+
+
+def is_object_store(root: str) -> bool:
+    """Where a file that is there already can be created again, no lock keeps two jobs apart."""
+    return root.lower().startswith(OBJECT_STORES)
 
 
 def is_local(root: str) -> bool:
@@ -208,8 +216,8 @@ class HadoopFiles:
             stream.close()
 
     def replace(self, path: str, content: bytes) -> None:
-        """Written aside and renamed where a rename is one step; an object store shows only whole objects."""
-        aside = path if self._root.startswith("s3a:") else f"{path}.aside"
+        """Written aside and renamed in one step."""
+        aside = f"{path}.aside"
         stream = self._fs.create(self._path(aside), True)
         try:
             stream.write(bytearray(content))
@@ -217,16 +225,15 @@ class HadoopFiles:
                 stream.hsync()
         finally:
             stream.close()
-        if aside != path:
-            context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(
-                self._path(path).toUri(), self._fs.getConf()
-            )
-            options = self._jvm.java.lang.reflect.Array.newInstance(
-                self._jvm.java.lang.Class.forName("org.apache.hadoop.fs.Options$Rename"), 1
-            )
-            overwrite = getattr(self._jvm, "org.apache.hadoop.fs.Options$Rename").OVERWRITE
-            self._jvm.java.lang.reflect.Array.set(options, 0, overwrite)
-            context.rename(self._path(aside), self._path(path), options)
+        context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(
+            self._path(path).toUri(), self._fs.getConf()
+        )
+        options = self._jvm.java.lang.reflect.Array.newInstance(
+            self._jvm.java.lang.Class.forName("org.apache.hadoop.fs.Options$Rename"), 1
+        )
+        overwrite = getattr(self._jvm, "org.apache.hadoop.fs.Options$Rename").OVERWRITE
+        self._jvm.java.lang.reflect.Array.set(options, 0, overwrite)
+        context.rename(self._path(aside), self._path(path), options)
 
     def delete(self, path: str) -> None:
         self._fs.delete(self._path(path), True)

@@ -38,7 +38,7 @@ from fleet import (
     tables,
     views,
 )
-from fleet.files import Files, HadoopFiles, LocalFiles, is_local
+from fleet.files import Files, HadoopFiles, LocalFiles, is_local, is_object_store
 from fleet.given import Given
 from fleet.manifests import HOME, Manifest
 from fleet.night import Night, Rows
@@ -127,6 +127,10 @@ def check(wanted: Wanted, has_store: bool = True) -> None:
     """What can be known to be wrong before anything is started, or fetched. Raises what `run` raises."""
     if wanted.date > yesterday():
         raise NotYet(f"{wanted.date} is not over yet: the last whole day is {yesterday()} (UTC)")
+    if is_object_store(wanted.store):
+        raise session.CannotRun(
+            f"{wanted.store}: an object store has no lock that keeps two nights apart; use hdfs:// or a folder"
+        )
     if wanted.mail:
         settings = mail.read_settings(wanted.mail)
         if settings.user:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from fleet import flat, manifests, reports
 from fleet import rollup_columns as columns
+from fleet.compact import Incomplete
 from fleet.files import Files
 from fleet.manifests import HOME, Manifest, Part
 
@@ -26,10 +27,6 @@ KEEP_DAYS = 40
 # What is sorted at once, for a store without a roll-up.
 AT_ONCE = 31
 STEP_DAYS = 30
-
-
-class Incomplete(Exception):
-    """What was written is not what was read back."""
 
 
 class Steps(NamedTuple):

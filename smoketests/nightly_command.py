@@ -19,7 +19,7 @@ UNSENT = 1
 
 @click.command()
 @click.option("--date", "-d", metavar="YYYY-MM-DD", help="The day to judge. [default: yesterday, UTC]")
-@click.option("--store", "-s", default="results", show_default=True, metavar="DIR", help="Also hdfs:// or s3a://")
+@click.option("--store", "-s", default="results", show_default=True, metavar="DIR", help="Also hdfs://")
 @click.option(
     "--inventory", "-i", multiple=True, metavar="PATH", help="Who is there: others are retired, and may be silent."
 )

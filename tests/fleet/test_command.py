@@ -295,3 +295,9 @@ def test_a_session_that_starts_a_second_time_uses_the_class_archive_of_the_first
     (archive,) = (tmp_path / "fleet-smoke").iterdir()
     assert "ArchiveClassesAtExit" in said[0]
     assert f"-XX:SharedArchiveFile={archive}" in said[1]
+
+
+@pytest.mark.parametrize("store", ["s3a://bucket/smoke", "S3://bucket", "gs://bucket/smoke"])
+def test_an_object_store_is_refused_before_anything_is_started(store: str) -> None:
+    with pytest.raises(session.CannotRun, match="no lock that keeps two nights apart; use hdfs:// or a folder"):
+        nightly.check(nightly.Wanted(store, "2026-11-19"))
