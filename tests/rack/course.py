@@ -24,7 +24,7 @@ from tests.rack import steps
 from tests.rack.faults import Fault, Subject, grouped, load
 from tests.rack.host import RackError
 from tests.rack.qemu import QmpError
-from tests.rack.rack import Rack
+from tests.rack.rack import ROOT, Rack
 
 CLEARED = tuple(name for name in engine.names() if "clear_after_hours" in engine.load(name).LIMITS)
 MARGIN_S = 2.0
@@ -46,7 +46,8 @@ class Course:
     """What came of a fault. seen_in, healed_in: runs, 0 if never. together: with how many it was done.
 
     late: runs that were repeated, for a deadline was missed in them that has nothing to do with the fault.
-    other: alarms that nobody expected. before: what did not go well in the first of two tries, if this is the second.
+    other: alarms that nobody expected. commit: what was run.
+    before: what did not go well in the first of two tries, if this is the second.
     """
 
     fault: Fault
@@ -59,10 +60,18 @@ class Course:
     other: list[str] = field(default_factory=list)
     problem: str = ""
     before: str = ""
+    commit: str = ""
 
     @property
     def is_good(self) -> bool:
         return bool(self.seen_in and self.healed_in and not self.other and not self.problem)
+
+
+def commit() -> str:
+    """The commit that is run, and whether files differ from it."""
+    argv = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, check=False)
+    return done.stdout.strip() or "unknown"
 
 
 def troubles(document: Mapping[str, Any]) -> dict[Subject, tuple[str, str]]:
@@ -116,7 +125,7 @@ def merge(into: dict[str, Any], other: Mapping[str, Any]) -> None:
 
 def run(rack: Rack, faults: Sequence[Fault]) -> list[Course]:
     """Do them, look, heal them, look again. What goes wrong on the way is told in the courses."""
-    courses = [Course(fault, together=len(faults)) for fault in faults]
+    courses = [Course(fault, together=len(faults), commit=commit()) for fault in faults]
     began = time.monotonic()
     try:
         _see(rack, courses)
@@ -221,6 +230,7 @@ class Healthy(NamedTuple):
     runs: int = 0
     alarms: Sequence[str] = ()
     late: int = 0
+    commit: str = ""
 
 
 def healthy(rack: Rack, runs: int) -> Healthy:
@@ -237,7 +247,7 @@ def healthy(rack: Rack, runs: int) -> Healthy:
         alarms += [f"run {number}: {row['host']} {row['status']} {row['check']} {row['item']}: {row['reason']}"
                    for row in rows]  # fmt: skip
     rack.asked = set(rack.hosts)
-    all_runs = Healthy(runs, alarms, late)
+    all_runs = Healthy(runs, alarms, late, commit())
     (rack.folder / HEALTHY).write_text(json.dumps(all_runs))
     return all_runs
 

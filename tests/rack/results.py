@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pathlib
 import platform
-import subprocess
 import time
 from collections.abc import Sequence
 
@@ -21,11 +20,12 @@ def render(done: Sequence[Course], healthy: Healthy) -> str:
     hosts = len({one.fault.host for one in done})
     late = healthy.late + sum(one.late for one in done)
     second = [one for one in done if one.before]
+    commits = ", ".join(sorted({*(one.commit for one in done), healthy.commit} - {""})) or "unknown"
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     lines = [
         "# What the rack saw",
         "",
-        f"Written by `scripts/rack table` on {when}, of commit {_commit()}: {platform.system()} {platform.release()}, "
+        f"Written by `scripts/rack table` on {when}, of commit {commits}: {platform.system()} {platform.release()}, "
         f"{os.cpu_count()} processors, {hosts} hosts by software emulation. Seconds are those of this machine.",
         "",
         f"* {good} of {len(done)} faults were seen as the table says, gave no other alarm and were silent once healed.",
@@ -49,13 +49,6 @@ def render(done: Sequence[Course], healthy: Healthy) -> str:
         f"* **{one.fault.name}**: {_cell(one.said) or 'nothing, as it should be'}" for one in done
     ]
     return "\n".join(lines) + "\n"
-
-
-def _commit() -> str:
-    """What was run, and whether files differed from it."""
-    argv = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    done = subprocess.run(argv, capture_output=True, text=True, cwd=RESULTS.parent, check=False)
-    return done.stdout.strip() or "unknown"
 
 
 def write(path: str, text: str) -> None:

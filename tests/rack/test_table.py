@@ -139,11 +139,11 @@ def test_a_tied_rack_dies_with_whoever_started_it(tmp_path: pathlib.Path) -> Non
 
 
 def test_results_tell_what_was_not_as_the_table_says() -> None:
-    good = Course(TABLE[0], seen_in=1, healed_in=1, seconds=12.0, said="smart X: critical: failed")
+    good = Course(TABLE[0], seen_in=1, healed_in=1, seconds=12.0, said="smart X: critical: failed", commit="5eed")
     bad = Course(TABLE[1], healed_in=2, other=["warning clock clock: off"], problem="")
 
     text = results.render([good, bad], Healthy(20, ["run 3: zk-1 warning cpu load: much"], 2))
 
-    assert "1 of 2 faults" in text and "1 false alarms in 20 runs" in text
+    assert "of commit 5eed:" in text and "1 of 2 faults" in text and "1 false alarms in 20 runs" in text
     assert f"* {TABLE[1].name}: not seen" in text and "also said: warning clock clock: off" in text
     assert "a healthy host: run 3" in text
