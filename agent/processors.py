@@ -50,6 +50,10 @@ def starting_others() -> Iterator[None]:
 
 def let_go(pid: int) -> None:
     """All threads of another process of ours on the processors that we may use: its own may be taken."""
-    with contextlib.suppress(OSError):
-        for task in os.listdir(f"/proc/{pid}/task"):
+    try:
+        tasks = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return
+    for task in tasks:
+        with contextlib.suppress(OSError):  # a thread that has ended meanwhile
             os.sched_setaffinity(int(task), os.sched_getaffinity(0))

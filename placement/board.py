@@ -24,7 +24,7 @@ MOST_GUESSED = 0.01
 
 
 class Move(NamedTuple):
-    """One replica of a partition from a broker to another (numbers of the board). log_dir: at the receiver."""
+    """One replica of a partition from a broker to another (numbers of the board). log_dir: the receiver's volume."""
 
     partition: int
     source: int
@@ -56,19 +56,18 @@ class Board:
         self.keeps_elsewhere = False
         self.replicas = [[self.number[one] for one in row.replicas] for row in self.partitions]
         self.fixed = [bool(row.adding) for row in self.partitions]
-        self.racks_needed = [len({self.rack[one] for one in found}) for found in self.replicas]
+        possible = len({rack for rack, broker in zip(self.rack, self.brokers, strict=True) if broker.live})
+        self.racks_needed = [min(len({self.rack[one] for one in found}), possible) for found in self.replicas]
         self.topic = self._topics()
         self.on_topic: list[dict[int, int]] = [{} for _ in self.brokers]
         self.quota: list[list[int]] = []
         self.excess = 0
         self.held = [0] * len(self.brokers)
         self.sorted_on: list[list[tuple[int, int]]] = [[] for _ in self.brokers]
+        self.volumes = [broker.volumes for broker in self.brokers]
         self.room = [
-            [
-                int(one.usable_bytes - one.capacity_bytes * (100 - most_used_percent) / 100) if not one.error else -1
-                for one in broker.log_dirs
-            ]
-            for broker in self.brokers
+            [int(one.usable_bytes - one.capacity_bytes * (100 - most_used_percent) / 100) for one in found]
+            for found in self.volumes
         ]
         self.arrived: dict[tuple[int, int], int] = {}
         for partition, found in enumerate(self.replicas):
@@ -145,7 +144,7 @@ class Board:
         return max(self.room[broker], default=-1)
 
     def move(self, partition: int, source: int, receiver: int) -> Move:
-        """Does it. Its slot in the order of replicas is the source's; the roomiest log dir takes it."""
+        """Does it. Its slot in the order of replicas is the source's; the roomiest volume takes it."""
         size = self.sizes[partition]
         rooms = self.room[receiver]
         log_dir = max(range(len(rooms)), key=lambda at: (rooms[at], -at))
@@ -229,12 +228,13 @@ def sizes_of(partitions: Sequence[Partition], guess: bool) -> list[int]:
 
 
 def racks(brokers: Sequence[Broker]) -> list[str]:
-    """One name a broker: a broker without a rack is a rack of its own where nobody has one.
+    """One name a broker: a broker without a rack is a rack of its own where nobody has one, or where it is not live.
 
-    CannotTell where some brokers have a rack and others none: Kafka itself then refuses to place by racks.
+    CannotTell where some living brokers have a rack and others none: Kafka itself then refuses to place by racks.
     """
-    without = [broker.id for broker in brokers if not broker.rack]
-    if without and len(without) < len(brokers):
+    live = [broker for broker in brokers if broker.live]
+    without = [broker.id for broker in live if not broker.rack]
+    if without and len(without) < len(live):
         names = ", ".join(map(str, without[:5]))
-        raise CannotTell(f"brokers {names} have no rack and others have one: set broker.rack, or use --no-racks")
+        raise CannotTell(f"brokers {names} have no rack and others have one: set broker.rack on all of them")
     return [broker.rack or f"broker {broker.id}" for broker in brokers]

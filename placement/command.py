@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from placement.snapshot import Snapshot
 
 PLANNED, NOTHING_TO_DO = 0, 1
+OLD_S = 15 * 60
 
 SOURCE = (
     click.option("--inventory", "-i", "inventories", multiple=True, metavar="FILE",
@@ -36,7 +37,7 @@ ASKED = (
     click.option("--not-topics", default="", metavar="REGEX", help="No topics whose whole name matches."),
     click.option("--avoid", multiple=True, metavar="BROKER", help="Broker id or host that is left alone."),
     click.option("--accept", multiple=True, metavar="BROKER",
-                 help="Broker id or host that may receive in spite of its critical or unknown findings."),
+                 help="Broker id or host that may receive though something of its hardware is unknown."),
     click.option("--same-rack", is_flag=True, help="Replicas stay in their rack."),
     click.option("--guess", is_flag=True, help="Sizes that are missing (at most 1 %) are the topic's median."),
     click.option("--rate", default=50.0, show_default=True, metavar="MB/S",
@@ -206,7 +207,9 @@ def _snapshot(options: dict[str, Any]) -> Snapshot:
     if options["snapshot_file"]:
         from placement import snapshot
 
-        return snapshot.loads(_text(options["snapshot_file"]), options["snapshot_file"])
+        found = snapshot.loads(_text(options["snapshot_file"]), options["snapshot_file"])
+        _tell_age(found.at)
+        return found
     from placement import reading
     from smoketests import asking
 
@@ -215,6 +218,15 @@ def _snapshot(options: dict[str, Any]) -> Snapshot:
         options["inventories"], cluster=options["cluster"], jobs=options["jobs"], known_hosts=options["known_hosts"],
         keys=options["identity"], ssh_config=options["ssh_config"], sudo_password=password,
     ))  # fmt: skip
+
+
+def _tell_age(at: str) -> None:
+    import time
+
+    from agent import report
+
+    if at < report.timestamp(time.time() - OLD_S):
+        click.echo(f"smoke: the snapshot is of {printable(at)}, more than {OLD_S // 60} minutes old", err=True)
 
 
 def _text(name: str) -> str:

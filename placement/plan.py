@@ -15,7 +15,10 @@ ANY = "any"
 
 
 class Change(NamedTuple):
-    """Replicas of one partition, the first leads. log_dirs: of the new ones' places a path, of the others ANY."""
+    """Replicas of one partition, the first leads. log_dirs: of the new ones' places a path, of the others ANY.
+
+    log_dirs_before: where the replicas of `before` lie, empty where Kafka does not say.
+    """
 
     topic: str
     number: int
@@ -23,6 +26,7 @@ class Change(NamedTuple):
     after: tuple[int, ...]
     log_dirs: tuple[str, ...]
     size_bytes: int
+    log_dirs_before: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -87,7 +91,7 @@ def _change(row: Mapping[str, Any], where: str) -> Change:
         raise CannotTell(f"{where}: log_dirs must be as long as after")
     return Change(
         text(row, "topic", where), integer(row, "number", where), ids("before"), after, log_dirs,
-        integer(row, "size_bytes", where),
+        integer(row, "size_bytes", where), tuple(str(one) for one in row.get("log_dirs_before") or ()),
     )  # fmt: skip
 
 
@@ -121,7 +125,7 @@ def undo(plan: Plan, snapshot: Snapshot) -> Plan:
         row = now.get(change.name)
         if row is None or row.adding or row.replicas not in (change.after, change.before):
             elsewhere.append(change.name)
-        elif row.replicas == change.after != change.before:
+        elif row.replicas == change.after and (row.replicas != change.before or lies_elsewhere(change, row)):
             changes.append(back(change, row))
     if elsewhere:
         names = ", ".join(elsewhere[:5])
@@ -129,11 +133,21 @@ def undo(plan: Plan, snapshot: Snapshot) -> Plan:
     return plan._replace(question=f"undo of: {plan.question}", changes=tuple(changes), least_bytes=0)
 
 
+def lies_elsewhere(change: Change, row: Partition) -> bool:
+    """Whether a replica that changed its log dir within its broker lies where the plan put it."""
+    pairs = zip(change.log_dirs, row.log_dirs, strict=True)
+    return any(path not in (ANY, "") and path == now for path, now in pairs)
+
+
 def back(change: Change, row: Partition) -> Change:
-    return Change(
-        change.topic, change.number, change.after, change.before, (ANY,) * len(change.before),
-        row.size_bytes or change.size_bytes,
-    )  # fmt: skip
+    """To the log dirs of before; where those are not known, to the one that Kafka chooses."""
+    known = dict(zip(change.before, change.log_dirs_before, strict=False))
+    now = dict(zip(row.replicas, row.log_dirs, strict=True))
+    paths = tuple(
+        known[one] if known.get(one) and (one not in now or now[one] != known[one]) else ANY for one in change.before
+    )
+    size = row.size_bytes or change.size_bytes
+    return Change(change.topic, change.number, change.after, change.before, paths, size, row.log_dirs)
 
 
 def gigabytes(size: float) -> str:

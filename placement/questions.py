@@ -48,7 +48,7 @@ def replace(snapshot: Snapshot, leaver: int, successor: int, question: str, opti
         raise Impossible(f"broker {successor} cannot receive: {_why_not(snapshot, successor)}")
     _movable(board, giver)
     refill(board, board.targets(), _held(board, giver))
-    return _plan(snapshot, board, question)
+    return _plan(snapshot, board, question, notes=_left(board, giver))
 
 
 def drain(snapshot: Snapshot, leavers: Sequence[int], question: str, options: Options = DEFAULTS) -> Plan:
@@ -60,31 +60,49 @@ def drain(snapshot: Snapshot, leavers: Sequence[int], question: str, options: Op
     for giver in numbers:
         _movable(board, giver)
     refill(board, board.targets(), [hole for giver in numbers for hole in _held(board, giver)])
-    return _plan(snapshot, board, question)
+    return _plan(snapshot, board, question, notes=[note for giver in numbers for note in _left(board, giver)])
 
 
 def disk(snapshot: Snapshot, broker: int, path: str, question: str, options: Options = DEFAULTS) -> Plan:
-    """What lay in one log dir to the broker's other log dirs where it fits, else to other brokers."""
+    """What lies in one log dir to the broker's other log dirs where it fits, else to other brokers.
+
+    Of a dir that has failed all goes to other brokers: Kafka does not say what lay there, so all of the broker's
+    replicas count that are in no log dir and out of sync.
+    """
     row = snapshot.broker(broker)
     if path not in {one.path for one in row.log_dirs}:
         known = ", ".join(one.path for one in row.log_dirs)
         raise CannotTell(f"broker {broker} has no log dir {path} (it has {known})")
     board = _board(snapshot, _receivers(snapshot, options), options)
     giver = board.number[broker]
-    at = [one.path for one in board.brokers[giver].log_dirs].index(path)
-    board.room[giver][at] = -1
-    lost = [
-        number for number, one in enumerate(board.partitions)
-        if broker in one.replicas and one.log_dirs[one.replicas.index(broker)] == path and not board.fixed[number]
-    ]  # fmt: skip
+    failed = next(one.error for one in row.log_dirs if one.path == path)
+    for at, volume in enumerate(board.volumes[giver]):
+        if path in volume.paths:
+            board.room[giver][at] = -1
+    lost = _lay_in(board, broker, path, failed)
+    if failed and not lost:
+        raise CannotTell(f"{path} of broker {broker} has failed ({failed}), and no replica of it is out of sync")
+    within = row.live and not failed  # Kafka cannot copy from a dir that failed: the others send
     leaving = []
     for partition in sorted(lost, key=lambda one: (-board.sizes[one], one)):
-        if (not board.receives[giver] and not row.live) or board.sizes[partition] > board.largest_room(giver):
+        if not within or board.sizes[partition] > board.largest_room(giver):
             leaving.append((partition, giver))
         else:
             board.take(partition, giver)
     refill(board, board.targets(), leaving)
-    return _plan(snapshot, board, question)
+    return _plan(snapshot, board, question, notes=_left(board, giver, path if not failed else ""))
+
+
+def _lay_in(board: Board, broker: int, path: str, failed: str) -> list[int]:
+    """Partitions of one log dir."""
+    found = []
+    for number, one in enumerate(board.partitions):
+        if broker not in one.replicas or board.fixed[number]:
+            continue
+        now = one.log_dirs[one.replicas.index(broker)]
+        if now == path or (failed and not now and broker not in one.in_sync):
+            found.append(number)
+    return found
 
 
 def level(snapshot: Snapshot, question: str, options: Options = DEFAULTS) -> Plan:
@@ -93,7 +111,7 @@ def level(snapshot: Snapshot, question: str, options: Options = DEFAULTS) -> Pla
     Brokers that are not live or in `avoid` stay as they are; one with hardware findings gives, and does not receive.
     """
     receivers = _receivers(snapshot, options)
-    apart = {row.id for row in snapshot.brokers if not row.live or not row.log_dirs or row.id in options.avoid}
+    apart = {row.id for row in snapshot.brokers if not row.live or not row.volumes or row.id in options.avoid}
 
     def made() -> Board:
         board = _board(snapshot, receivers, options)
@@ -172,13 +190,15 @@ def _lead(board: Board, free: Sequence[bool], most: Sequence[int] | None) -> Non
 
 
 def _least_needed(board: Board, partition: int) -> int:
-    """The replica to remove: not in sync first, then one whose rack has another, then on the fullest broker."""
+    """The replica to remove: dead first, then out of sync, then one whose rack has another, then the fullest's."""
     found, row = board.replicas[partition], board.partitions[partition]
     in_sync = {board.number[one] for one in row.in_sync}
     racks = [board.rack[one] for one in found]
+    leads_well = found[0] in in_sync and board.brokers[found[0]].live
     return max(
-        found[1:] or found,
+        found[1:] if leads_well and len(found) > 1 else found,
         key=lambda one: (
+            not board.brokers[one].live,
             one not in in_sync,
             racks.count(board.rack[one]) > 1,
             board.held[one] / (board.capacity[one] or 1),
@@ -200,7 +220,8 @@ def _receivers(snapshot: Snapshot, options: Options, without: Sequence[int] = ()
     barred = {*without, *options.avoid}
     found = [
         row.id for row in snapshot.brokers
-        if row.live and row.id not in barred and row.log_dirs and (not row.trouble or row.id in options.accept)
+        if row.live and row.id not in barred and row.volumes and not row.trouble
+        and (not row.unknown or row.id in options.accept)
     ]  # fmt: skip
     if not found:
         raise Impossible(
@@ -211,9 +232,11 @@ def _receivers(snapshot: Snapshot, options: Options, without: Sequence[int] = ()
 
 def _why_not(snapshot: Snapshot, broker: int) -> str:
     row = snapshot.broker(broker)
-    reason = (
-        "not live" if not row.live else row.trouble[0] if row.trouble else "left out" if row.log_dirs else "no log dirs"
-    )
+    reason = "left out" if row.volumes else "no log dir that works"
+    if not row.live:
+        reason = "not live"
+    elif row.trouble or row.unknown:
+        reason = row.trouble[0] if row.trouble else f"{row.unknown[0]} (--accept {broker})"
     return f"broker {broker} ({row.host}): {reason}"
 
 
@@ -225,6 +248,20 @@ def _wanted(topic: str, options: Options) -> bool:
 def _held(board: Board, giver: int) -> list[tuple[int, int]]:
     """What a broker gives away: of the chosen topics, and not what is being moved already."""
     return [(one, giver) for _size, one in board.sorted_on[giver] if not board.fixed[one]]
+
+
+def _left(board: Board, giver: int, path: str = "") -> list[str]:
+    """A note where something stays on a broker that was to give all away (or all of one log dir)."""
+    broker = board.brokers[giver].id
+    stays = [
+        row for at, row in enumerate(board.partitions)
+        if board.fixed[at] and giver in board.replicas[at] and path in ("", row.log_dirs[row.replicas.index(broker)])
+    ]  # fmt: skip
+    moving = sum(bool(row.adding) for row in stays)
+    if not stays:
+        return []
+    why = f"{moving} being reassigned, {len(stays) - moving} not chosen by --topics"
+    return [f"{len(stays)} partitions STAY on broker {broker}: {why}"]
 
 
 def _movable(board: Board, giver: int) -> None:
@@ -270,12 +307,12 @@ def _differs(board: Board, partition: int) -> bool:
 def _change(board: Board, partition: int) -> Change:
     row, found = board.partitions[partition], board.replicas[partition]
     paths = [
-        board.brokers[one].log_dirs[board.arrived[partition, one]].path
-        if (partition, one) in board.arrived and len(board.brokers[one].log_dirs) > 1 else ANY
+        board.volumes[one][board.arrived[partition, one]].paths[0]
+        if (partition, one) in board.arrived and len(board.volumes[one]) > 1 else ANY
         for one in found
     ]  # fmt: skip
     after = tuple(board.brokers[one].id for one in found)
-    return Change(row.topic, row.number, row.replicas, after, tuple(paths), board.sizes[partition])
+    return Change(row.topic, row.number, row.replicas, after, tuple(paths), board.sizes[partition], row.log_dirs)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

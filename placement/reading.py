@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent import report
 from placement.errors import CannotTell
 from placement.snapshot import Broker, LogDir, Partition, Snapshot, check
+from smoketests.cluster.broker_ids import whole_names_in, whole_names_of
 
 if TYPE_CHECKING:
     from inventory.model import Cluster
     from smoketests.asking import Wanted
     from smoketests.readers.kafka_facts import KafkaFacts
 
-# A broker with a critical or unknown finding of one of these receives nothing.
+# A broker with a critical finding of one of these receives nothing, one with an unknown only if it is accepted.
 HARDWARE = ("mounts", "smart", "raid", "disk_errors", "memory_errors", "nic_link", "power")
-BAD = ("critical", "unknown")
 BITS = 8
 
 
@@ -35,70 +35,112 @@ def read(wanted: Wanted) -> Snapshot:
     cluster = clusters[0]
     brokers = [host for host in hosts if "broker" in host.roles]
     ask = replace(wanted, limit=",".join(host.name for host in brokers))
-    trouble, speeds = hardware(asking.host_reports(ask, brokers, HARDWARE, uuid.uuid4().hex))
+    seen = hardware(asking.host_reports(ask, brokers, HARDWARE, uuid.uuid4().hex))
     view = readers.look(cluster, {})
     if view.kafka is None:
         raise CannotTell(view.problems.get("kafka", f"the inventory names no Kafka servers of {cluster.name}"))
-    return snapshot_of(cluster, view.kafka, trouble, speeds, report.timestamp(time.time()))
+    return snapshot_of(cluster, view.kafka, seen, report.timestamp(time.time()))
 
 
-def hardware(reports: Any) -> tuple[dict[str, tuple[str, ...]], dict[str, int]]:
-    """Of each host its bad findings, a sentence each, and the bytes/s of its fastest NIC with a link."""
-    trouble: dict[str, tuple[str, ...]] = {}
-    speeds: dict[str, int] = {}
-    for one in reports:
-        rows = one.report.findings
-        bad = [f"{row['check']} {row['item']}: {row['reason']}" for row in rows if row["status"] in BAD]
-        missing = not {row["check"] for row in rows} & set(HARDWARE)
-        reason = f"no report: {one.reach.reason}" if missing else ""
-        trouble[one.host.name] = (*((reason,) if reason else ()), *bad)
-        mbps = [row["facts"].get("speed_mbps") for row in rows if row["check"] == "nic_link"]
-        speeds[one.host.name] = (
-            max((int(speed) for speed in mbps if isinstance(speed, int)), default=0) * 1_000_000 // BITS
-        )
-    return trouble, speeds
+class Hardware(NamedTuple):
+    """What one host's agent says. critical, unknown: a sentence each. mounts: its data mounts."""
+
+    critical: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ("no report: the inventory does not say which host it is",)
+    mounts: tuple[str, ...] = ()
+    network_bytes_per_s: int = 0
 
 
-def snapshot_of(
-    cluster: Cluster, kafka: KafkaFacts, trouble: Mapping[str, Sequence[str]], speeds: Mapping[str, int], at: str
-) -> Snapshot:
-    """Pure. A broker of the inventory that Kafka does not list is there, not live; so are holders of replicas."""
+NOT_ASKED = Hardware()
+
+
+def hardware(reports: Iterable[Any]) -> dict[str, Hardware]:
+    """By host, from what the fan-out gives. A check without a row, and a host not heard to its end, are unknown."""
+    return {one.host.name: _of_host(one) for one in reports}
+
+
+def _of_host(one: Any) -> Hardware:
+    rows = [row for row in one.report.findings if row["check"] in HARDWARE]
+    found = {
+        status: [f"{row['check']} {row['item']}: {row['reason']}" for row in rows if row["status"] == status]
+        for status in ("critical", "unknown")
+    }
+    missing = [check for check in HARDWARE if check not in {row["check"] for row in rows}]
+    if one.reach.status != "ok":
+        found["unknown"].append(f"no whole report: {one.reach.reason}")
+    elif missing:
+        found["unknown"].append(f"no report of {', '.join(missing)}")
+    speeds = [row["facts"].get("speed_mbps") for row in rows if row["check"] == "nic_link"]
+    return Hardware(
+        tuple(found["critical"]), tuple(found["unknown"]),
+        tuple(row["item"] for row in rows if row["check"] == "mounts" and str(row["item"]).startswith("/")),
+        max((speed for speed in speeds if isinstance(speed, int)), default=0) * 1_000_000 // BITS,
+    )  # fmt: skip
+
+
+def snapshot_of(cluster: Cluster, kafka: KafkaFacts, seen: Mapping[str, Hardware], at: str) -> Snapshot:
+    """Pure. A broker of the inventory that Kafka does not list is there, not live; so are holders of replicas.
+
+    seen: by host. CannotTell where sizes, partitions or the moves under way are not known.
+    """
     if kafka.partitions is None or kafka.log_dirs is None:
         raise CannotTell("; ".join(kafka.untold) or "Kafka reports neither partitions nor log dirs")
-    names = {number: name for name, number in cluster.broker_ids.items()}
-    live = {row.id: row for row in kafka.brokers if not row.fenced}
+    if not kafka.tells_moves:
+        raise CannotTell(
+            "the reassignments under way are not known (Kafka before 2.4, or no answer): a plan could cancel them"
+        )
+    names = hosts_of(cluster, kafka)
+    registered = {row.id: row for row in kafka.brokers}
     doubted = {row.broker for row in kafka.doubts}
     holders = {one for row in kafka.partitions for one in (*row.replicas, *row.adding)}
-    known = sorted({*names, *live, *holders, *(row.id for row in kafka.brokers)})
-    racks = {row.id: row.rack for row in kafka.brokers}
-    brokers = tuple(
-        Broker(
-            one, names.get(one, live[one].host if one in live else ""), racks.get(one, ""), _log_dirs(kafka, one),
-            one in live and one not in doubted, tuple(trouble.get(names.get(one, ""), ())),
-            speeds.get(names.get(one, "")) or None,
-        )
-        for one in known
-    )  # fmt: skip
-    partitions = tuple(
-        Partition(
-            row.topic, row.number, row.replicas, row.isr, row.leader,
-            tuple(kafka.replicas.get((row.topic, row.number, one), ("", None))[1] for one in row.replicas),
-            tuple(kafka.replicas.get((row.topic, row.number, one), ("", None))[0] for one in row.replicas),
-            row.adding,
-        )
-        for row in kafka.partitions
-    )  # fmt: skip
+    brokers = []
+    for one in sorted({*names, *registered, *holders}):
+        row, host = registered.get(one), names.get(one, "")
+        of = seen.get(host, NOT_ASKED)
+        brokers.append(Broker(
+            one, host or (row.host if row else ""), row.rack if row else "", _log_dirs(kafka, one, of.mounts),
+            row is not None and not row.fenced and one not in doubted, of.critical, of.unknown,
+            of.network_bytes_per_s or None,
+        ))  # fmt: skip
     notes = (*kafka.untold, *(f"broker {row.broker}: {row.why}" for row in kafka.doubts))
-    found = Snapshot(cluster.name, kafka.cluster_id, at, brokers, partitions, notes)
+    partitions = tuple(_partition(kafka, row) for row in kafka.partitions)
+    found = Snapshot(cluster.name, kafka.cluster_id, at, tuple(brokers), partitions, notes)
     check(found)
     return found
 
 
-def _log_dirs(kafka: KafkaFacts, broker: int) -> tuple[LogDir, ...]:
+def hosts_of(cluster: Cluster, kafka: KafkaFacts) -> dict[int, str]:
+    """The host of each broker: by the inventory's broker_id, else by the name or address it registered with."""
+    found = {number: name for name, number in cluster.broker_ids.items()}
+    for row in kafka.brokers:
+        same = [host.name for host in cluster.hosts if whole_names_of(host) & whole_names_in(row)]
+        if row.id not in found and len(same) == 1:
+            found[row.id] = same[0]
+    return found
+
+
+def _partition(kafka: KafkaFacts, row: Any) -> Partition:
+    places = [kafka.replicas.get((row.topic, row.number, one), ("", None)) for one in row.replicas]
+    return Partition(
+        row.topic, row.number, row.replicas, row.isr, row.leader, tuple(size for _path, size in places),
+        tuple(path for path, _size in places), (*row.adding, *row.removing),
+    )  # fmt: skip
+
+
+def _log_dirs(kafka: KafkaFacts, broker: int, mounts: Sequence[str]) -> tuple[LogDir, ...]:
     found = [row for row in kafka.log_dirs or () if row.broker == broker]
     untold = [row.path for row in found if not row.error and (row.total_bytes is None or row.usable_bytes is None)]
     if untold:
         raise CannotTell(
             f"broker {broker} does not report the size of {untold[0]}: brokers before Kafka 3.3 do not; a plan needs it"
         )
-    return tuple(LogDir(row.path, row.total_bytes or 0, row.usable_bytes or 0, row.error) for row in found)
+    return tuple(
+        LogDir(row.path, row.total_bytes or 0, row.usable_bytes or 0, row.error, _mount_of(row.path, mounts))
+        for row in found
+    )
+
+
+def _mount_of(path: str, mounts: Sequence[str]) -> str:
+    """The data mount that a log dir lies on; empty where none is above it."""
+    above = [one for one in mounts if path == one or path.startswith(one.rstrip("/") + "/")]
+    return max(above, key=len, default="")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from placement.board import MOST_USED_PERCENT
 from placement.plan import ANY, Change, Plan
-from placement.snapshot import Broker, Partition, Snapshot
+from placement.snapshot import Broker, Partition, Snapshot, Volume
 
 
 def broken(
@@ -49,6 +49,7 @@ def _one(
         yield f"{change.name}: {len(change.after)} replicas instead of {factor}"
     if row.adding:
         yield f"{change.name} is being reassigned already"
+    yield from _copies(row, change, brokers)
     yield from _receivers(row, change, brokers, accepted)
     if set(change.after) - set(row.replicas) and not any(one in brokers and brokers[one].live for one in row.in_sync):
         yield f"{change.name}: no live broker has it in sync, so that nobody can send it"
@@ -63,8 +64,16 @@ def _receivers(row: Partition, change: Change, brokers: dict[int, Broker], accep
             yield f"{change.name}: broker {one} does not exist"
         elif not broker.live:
             yield f"{change.name}: broker {one} is not live"
-        elif broker.trouble and one not in accepted:
-            yield f"{change.name}: broker {one} has findings: {broker.trouble[0]}"
+        elif broker.trouble or (broker.unknown and one not in accepted):
+            yield f"{change.name}: broker {one} has findings: {(*broker.trouble, *broker.unknown)[0]}"
+
+
+def _copies(row: Partition, change: Change, brokers: dict[int, Broker]) -> Iterator[str]:
+    """What is kept and in sync, and what is copied anew, is as much as before, or as the new number of replicas."""
+    before = {one for one in row.in_sync if one in brokers and brokers[one].live}
+    good = len(before & set(change.after)) + len(set(change.after) - set(row.replicas))
+    if good < min(len(change.after), len(before)):
+        yield f"{change.name}: {good} live replicas instead of {len(before)}"
 
 
 def _racks(row: Partition, change: Change, brokers: dict[int, Broker], factor: int) -> Iterator[str]:
@@ -85,9 +94,15 @@ def _room(plan: Plan, brokers: dict[int, Broker], most_used_percent: float) -> I
                 comes[one, path] += change.size_bytes
     for (one, path), size in sorted(comes.items()):
         broker = brokers.get(one)
-        dirs = [row for row in broker.log_dirs if not row.error and path in (ANY, row.path)] if broker else []
-        if not any(
-            row.capacity_bytes - row.usable_bytes + size <= row.capacity_bytes * most_used_percent / 100 + 1
-            for row in dirs
+        volumes = [row for row in broker.volumes if path in (ANY, *row.paths)] if broker else []
+        whole = sum(found for (other, where), found in comes.items() if other == one and _shares(volumes, where))
+        if not volumes or any(
+            row.capacity_bytes - row.usable_bytes + whole > row.capacity_bytes * most_used_percent / 100 + 1
+            for row in volumes
         ):
-            yield f"broker {one}: {path} would be above {most_used_percent} %"
+            yield f"broker {one}: {path} would be above {most_used_percent} % with {size} bytes more"
+
+
+def _shares(volumes: Sequence[Volume], path: str) -> bool:
+    """Whether what comes to this path may come to one of the volumes: Kafka chooses for ANY."""
+    return path == ANY or any(path in row.paths for row in volumes)

@@ -13,19 +13,31 @@ SCHEMA = 1
 
 
 class LogDir(NamedTuple):
-    """A log dir and its file system. error: Kafka's name for what is wrong with it, empty if nothing is."""
+    """A log dir and its file system. error: Kafka's name for what is wrong with it, empty if nothing is.
+
+    file_system: its mount point, empty where unknown.
+    """
 
     path: str
     capacity_bytes: int
     usable_bytes: int
     error: str = ""
+    file_system: str = ""
+
+
+class Volume(NamedTuple):
+    """A file system with the log dirs on it that work."""
+
+    capacity_bytes: int
+    usable_bytes: int
+    paths: tuple[str, ...]
 
 
 class Broker(NamedTuple):
     """rack: empty where none is set. live: registered, not fenced, answering.
 
-    trouble: critical or unknown hardware findings, a sentence each; such a broker receives nothing.
-    network_bytes_per_s: of its NIC, None where unknown.
+    trouble: critical hardware findings, a sentence each; such a broker receives nothing. unknown: what is not known of
+    its hardware; such a broker receives only if it is accepted. network_bytes_per_s: of its NIC, None where unknown.
     """
 
     id: int
@@ -34,22 +46,36 @@ class Broker(NamedTuple):
     log_dirs: tuple[LogDir, ...]
     live: bool = True
     trouble: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
     network_bytes_per_s: int | None = None
 
     @property
+    def volumes(self) -> tuple[Volume, ...]:
+        """Kafka reports the file system's bytes for each log dir on it: where mount points are not known, log dirs
+        whose bytes are all the same count as one.
+        """
+        found: dict[object, Volume] = {}
+        for row in self.log_dirs:
+            if not row.error:
+                key = row.file_system or (row.capacity_bytes, row.usable_bytes)
+                paths = (*found[key].paths, row.path) if key in found else (row.path,)
+                found[key] = Volume(row.capacity_bytes, row.usable_bytes, paths)
+        return tuple(found.values())
+
+    @property
     def capacity_bytes(self) -> int:
-        return sum(row.capacity_bytes for row in self.log_dirs if not row.error)
+        return sum(volume.capacity_bytes for volume in self.volumes)
 
     @property
     def used_bytes(self) -> int:
         """Of its file systems, by Kafka and by others."""
-        return sum(row.capacity_bytes - row.usable_bytes for row in self.log_dirs if not row.error)
+        return sum(volume.capacity_bytes - volume.usable_bytes for volume in self.volumes)
 
 
 class Partition(NamedTuple):
     """replicas: the first is the preferred leader. sizes_bytes, log_dirs: of each replica, in the same order.
 
-    A size is None where no broker reported one. adding: what a reassignment under way brings; it is left alone.
+    A size is None where no broker reported one. adding: what a reassignment under way brings or takes: left alone.
     in_bytes_per_s: what producers write, None where unknown.
     """
 
@@ -95,7 +121,7 @@ class Snapshot(NamedTuple):
 def dumps(snapshot: Snapshot) -> str:
     """JSON, one broker or partition a line, the same bytes for the same snapshot."""
     head = {"schema": SCHEMA, "cluster": snapshot.cluster, "cluster_id": snapshot.cluster_id, "at": snapshot.at}
-    head["notes"] = list(snapshot.notes)  # type: ignore[assignment]
+    head["notes"] = list(snapshot.notes)
     brokers = ",\n".join(json.dumps(_broker_row(row)) for row in snapshot.brokers)
     partitions = ",\n".join(json.dumps(_partition_row(row)) for row in snapshot.partitions)
     return f'{json.dumps(head)[:-1]}, "brokers": [\n{brokers}\n], "partitions": [\n{partitions}\n]}}\n'
@@ -151,13 +177,13 @@ def _broker(row: Mapping[str, Any], where: str) -> Broker:
     log_dirs = tuple(
         LogDir(
             text(one, "path", where), integer(one, "capacity_bytes", where), integer(one, "usable_bytes", where),
-            text(one, "error", where, ""),
+            text(one, "error", where, ""), text(one, "file_system", where, ""),
         )
         for one in rows(row, "log_dirs", where)
     )  # fmt: skip
     return Broker(
         integer(row, "id", where), text(row, "host", where), text(row, "rack", where, ""), log_dirs,
-        bool(row.get("live", True)), tuple(str(one) for one in row.get("trouble") or ()),
+        bool(row.get("live", True)), _sentences(row, "trouble", where), _sentences(row, "unknown", where),
         optional_integer(row, "network_bytes_per_s", where),
     )  # fmt: skip
 
@@ -174,6 +200,13 @@ def _partition(row: Mapping[str, Any], where: str) -> Partition:
         tuple(str(one) for one in row.get("log_dirs") or [""] * len(replicas)),
         _ids(row, "adding", where), optional_integer(row, "in_bytes_per_s", where),
     )  # fmt: skip
+
+
+def _sentences(row: Mapping[str, Any], field: str, where: str) -> tuple[str, ...]:
+    found = row.get(field) or []
+    if not isinstance(found, list):
+        raise CannotTell(f"{where}: {field}: a list of sentences is needed")
+    return tuple(str(one) for one in found)
 
 
 def _ids(row: Mapping[str, Any], field: str, where: str) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from placement import network
@@ -63,12 +63,14 @@ def summarise(snapshot: Snapshot, plan: Plan, rate_bytes_per_s: int = RATE) -> S
     arriving: Counter[int] = Counter()
     leaving: Counter[int] = Counter()
     in_rates: Counter[int] = Counter()
+    rows = {(row.topic, row.number): row for row in snapshot.partitions}
+    live = {row.id for row in snapshot.brokers if row.live}
     rates = {(row.topic, row.number): row.in_bytes_per_s or 0 for row in snapshot.partitions}
     for one in plan.changes:
         for broker in one.adding:
             arriving[broker] += one.size_bytes
             in_rates[broker] += rates.get((one.topic, one.number), 0)
-        leaving[one.before[0]] += one.size_bytes * len(one.adding)
+        leaving[_sender(rows[one.topic, one.number], live)] += one.size_bytes * len(one.adding)
     leaders_changed = sum(one.before[0] != one.after[0] for one in plan.changes)
     return Summary(
         len(plan.changes), sum(len(one.adding) for one in plan.changes),
@@ -76,6 +78,12 @@ def summarise(snapshot: Snapshot, plan: Plan, rate_bytes_per_s: int = RATE) -> S
         network.hours(arriving, leaving, rate_bytes_per_s, in_rates), _side(snapshot, before), _side(snapshot, after),
         _notes(snapshot, plan),
     )  # fmt: skip
+
+
+def _sender(row: Partition, live: Collection[int]) -> int:
+    """Who sends what is copied: the leader, or who will lead instead."""
+    ready = [one for one in (row.leader, *row.replicas) if one in live and one in row.in_sync]
+    return ready[0] if ready else row.replicas[0]
 
 
 def _notes(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
@@ -88,6 +96,8 @@ def _notes(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
         )
     if all(row.in_bytes_per_s is None for row in snapshot.partitions):
         told.append("produce rates are unknown, so the hours do not include what is written meanwhile")
+    if any(one.moved_bytes > one.size_bytes * len(one.adding) for one in plan.changes):
+        told.append("the hours do not include copies between log dirs of one broker")
     return tuple(told)
 
 

@@ -14,8 +14,8 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 
-# A host with 24 disks has some 100 KB.
-USUAL_BYTES = 128 << 10
+# A host with 24 disks has some 100 KB, one with 60 some 250 KB.
+USUAL_BYTES = 256 << 10
 # What all larger reports together are read at while other hosts are at work, and when none is: 1 MB takes 0.5 s more,
 # 35 floods of 4 MB are cut off after some 9 s.
 BYTES_PER_S = 2 << 20

@@ -67,6 +67,8 @@ def _of_mount(row: dict[str, Any], night: int) -> dict[str, Any] | None:
     if not pace or pace.per_day * (points[-1][0] - points[0][0]) < least:
         return None
     left = _days(size, pace, night, 0.0)
+    if left is not None and left < 0:  # the peak that was to be the last is over, and it is not full
+        return None
     beside = pace.beside(left or 0)
     unsure = pace.steps >= LIMITS["sure_days"] - 1 and beside >= pace.per_day
     if left is None or left > LIMITS["horizon_days"] or unsure:
@@ -78,14 +80,17 @@ def _of_mount(row: dict[str, Any], night: int) -> dict[str, Any] | None:
         "points_per_day": round(100 * pace.per_day / size, 2),
         "days_left": left,
         "full_day": night + left,
-        "earliest_day": None if soonest is None else night + soonest,
+        "earliest_day": None if soonest is None else night + max(soonest, 0),
         "latest_day": None if last is None else night + last,
     }
 
 
 def _days(size: float, pace: filling.Pace, night: int, more: float) -> int | None:
-    """Whole days from the night on until it is full at a pace that is so much larger; None: not in sight."""
+    """Whole days from the night on until it is full at a pace that is so much larger; None: not in sight.
+
+    Below 0: it should have been full before.
+    """
     per_day = pace.per_day + more
     if per_day <= 0 or (size - pace.full) / per_day > LATEST_DAYS:
         return None
-    return max(0, math.floor(round((size - pace.full) / per_day, 6)) - (night - pace.since))
+    return math.floor(round((size - pace.full) / per_day, 6)) - (night - pace.since)

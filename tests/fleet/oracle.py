@@ -453,13 +453,16 @@ def days_to_full(points: list[tuple[int, float]], size: float, limits: dict[str,
     def left(rate: float) -> int | None:
         if rate <= 0 or (size - level) / rate > 3650:
             return None
-        return max(0, math.floor(round((size - level) / rate, 6)) - (night - start))
+        return math.floor(round((size - level) / rate, 6)) - (night - start)
 
     days = left(pace)
+    if days is not None and days < 0:
+        return None
     beside = students(worth + 1) * deviation * (1 / worth + 1 / max(days or 0, 1)) ** 0.5
     if len(steps) >= limits["sure_days"] - 1 and pace - beside <= 0:
         return None
-    return days, left(pace + beside), left(pace - beside)
+    soonest = left(pace + beside)
+    return days, None if soonest is None else max(0, soonest), left(pace - beside)
 
 
 def students(degrees: float) -> float:

@@ -38,6 +38,11 @@ def test_one_point_is_no_forecast() -> None:
     assert forecast(97) is None
 
 
+def test_a_peak_that_was_to_fill_it_and_did_not_is_no_forecast() -> None:
+    """Retention that deletes at another height each time: the next peak is overdue, and the mount is at 72 %."""
+    assert forecast(64, 70, 76, 80, 60, 74, 88, 62, 80, 96, 60, 64, 68, 72) is None
+
+
 def test_the_second_day_is_a_forecast_with_wide_bounds() -> None:
     row = forecast(70, 76)
 

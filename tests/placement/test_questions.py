@@ -48,7 +48,8 @@ def jbod(made: Snapshot, disks: int) -> Snapshot:
     for broker in made.brokers:
         each = broker.capacity_bytes // disks
         dirs_of = tuple(
-            LogDir(f"/d{at}", each, max(each - on.get((broker.id, f"/d{at}"), 0), 0)) for at in range(disks)
+            LogDir(f"/d{at}", each, max(each - on.get((broker.id, f"/d{at}"), 0), 0), "", f"/d{at}")
+            for at in range(disks)
         )
         brokers.append(broker._replace(log_dirs=dirs_of))
     return made._replace(brokers=tuple(brokers), partitions=tuple(partitions))
@@ -194,7 +195,7 @@ def tiny(
 
 
 def broker(number: int, free: float = 10, **fields: object) -> Broker:
-    made = Broker(number, f"kafka-{number}", "", (LogDir("/d", 12 * TB, int(free * TB)),))
+    made = Broker(number, f"kafka-{number}", "", (LogDir("/d", 12 * TB, int(free * TB), "", "/d"),))
     return made._replace(**fields)  # type: ignore[arg-type]
 
 
@@ -205,6 +206,7 @@ def broker(number: int, free: float = 10, **fields: object) -> Broker:
         (tiny(broker(0), broker(1), broker(2, free=2)), "needs 1.0 TB, the roomiest legal log dir takes 200.0 GB"),
         (tiny(broker(0), broker(1), broker(2, live=False)), "no other broker may take a replica"),
         (tiny(broker(0), broker(1), broker(2, trouble=("smart ZA1: 40 reallocated",))), "no other broker may take"),
+        (tiny(broker(0), broker(1), broker(2, unknown=("power -: timed out",))), "no other broker may take"),
         (tiny(broker(0, live=False), broker(1), broker(2), in_sync=(0,)), "no other in-sync replica than on broker 0"),
         (tiny(broker(0), broker(1), broker(2), size=None), "1 partitions have no known size: orders-0"),
         (tiny(broker(0, rack="a"), broker(1), broker(2)), "brokers 1, 2 have no rack and others have one"),
@@ -217,8 +219,8 @@ def test_what_cannot_be_says_why(made: Snapshot, sentence: str) -> None:
     assert sentence in str(error.value)
 
 
-def test_a_broker_with_findings_may_be_accepted() -> None:
-    made = tiny(broker(0), broker(1), broker(2, trouble=("smart ZA1: 40 reallocated",)))
+def test_a_broker_of_which_something_is_unknown_may_be_accepted() -> None:
+    made = tiny(broker(0), broker(1), broker(2, unknown=("power -: timed out",)))
 
     plan = questions.drain(made, [0], "drain", Options(accept=(2,)))
 
@@ -246,3 +248,91 @@ def test_only_the_topics_that_were_asked_for_move() -> None:
     plan = questions.drain(made, [3], "drain", Options(topics="topic000[12]"))
 
     assert {change.topic for change in plan.changes} == {"topic0001", "topic0002"}
+
+
+def test_a_broker_with_a_critical_finding_receives_nothing_accepted_or_not() -> None:
+    made = tiny(broker(0), broker(1), broker(2, trouble=("smart ZA1: failing",)))
+
+    with pytest.raises(Impossible):
+        questions.drain(made, [0], "drain", Options(accept=(2,)))
+
+
+@pytest.mark.parametrize(("factor", "after"), [(2, (2, 3)), (1, (2,))])
+def test_fewer_replicas_keep_those_that_are_in_sync(factor: int, after: tuple[int, ...]) -> None:
+    made = tiny(*map(broker, (2, 3)), broker(1, live=False), replicas=(1, 2, 3), in_sync=(2, 3))
+
+    plan = questions.replicas(made, factor, "replicas")
+
+    assert plan.changes[0].after == after and rules.broken(made, plan, new_factor=factor) == []
+    wrong = plan._replace(changes=(plan.changes[0]._replace(after=(1, 3)[:factor]),))
+    assert rules.broken(made, wrong, new_factor=factor) != []
+
+
+def test_log_dirs_of_one_file_system_share_its_room() -> None:
+    """Kafka reports the file system's bytes for each of them."""
+    two = tuple(LogDir(f"/d/{at}", 10 * TB, 4 * TB) for at in (1, 2))
+    made = tiny(broker(0), broker(1), broker(2)._replace(log_dirs=two), size=3 * TB)
+
+    assert made.brokers[2].capacity_bytes == 10 * TB
+    with pytest.raises(Impossible, match=r"takes 2\.5 TB"):
+        questions.drain(made, [0], "drain")
+
+
+def test_what_lay_on_a_disk_that_died_goes_to_other_brokers() -> None:
+    """Kafka lists no replica of a dir that has failed: its size and path are unknown, and it is out of sync."""
+    dead_dir = (LogDir("/d1", 10 * TB, 8 * TB), LogDir("/d2", 0, 0, "KAFKA_STORAGE_ERROR"))
+    row = Partition("orders", 0, (0, 1), (1,), 1, (None, TB), ("", "/d"))
+    made = tiny(broker(0)._replace(log_dirs=dead_dir), broker(1), broker(2))._replace(partitions=(row,))
+
+    plan = questions.disk(made, 0, "/d2", "disk")
+
+    assert plan.changes[0].after == (2, 1) and rules.broken(made, plan) == []
+    with pytest.raises(PlacementError, match="no replica of it is out of sync"):
+        questions.disk(made._replace(partitions=()), 0, "/d2", "disk")
+
+
+def test_a_dead_broker_without_a_rack_does_not_stop_the_others() -> None:
+    """Kafka does not say the rack of a broker that is not registered."""
+    racks = [broker(at, rack=rack) for at, rack in ((1, "a"), (2, "b"), (3, "c"))]
+    made = tiny(broker(0, live=False), *racks, in_sync=(1,))
+
+    assert questions.drain(made, [0], "drain").changes[0].after[0] in (2, 3)
+
+
+def test_what_stays_on_a_drained_broker_is_noted() -> None:
+    made = cluster([4, 4, 4], 300, used=0.4)
+    busy = made._replace(partitions=(made.partitions[0]._replace(adding=(11,)), *made.partitions[1:]))
+    leaver = busy.partitions[0].replicas[0]
+
+    plan = questions.drain(busy, [leaver], "drain")
+
+    assert f"1 partitions STAY on broker {leaver}: 1 being reassigned, 0 not chosen by --topics" in plan.notes
+
+
+def test_undo_on_jbod_names_the_log_dirs_of_before() -> None:
+    made = jbod(cluster([4, 4, 4], 300, used=0.3, new=1), 4)
+    for plan in (questions.replace(made, 0, 12, "replace"), questions.disk(made, 2, "/d1", "disk")):
+        after = {change.name: change for change in plan.changes}
+        later = tuple(
+            row._replace(replicas=after[row.name].after, in_sync=after[row.name].after, log_dirs=tuple(
+                new if new != "any" else old for new, old in zip(after[row.name].log_dirs, row.log_dirs, strict=True)
+            )) if row.name in after else row
+            for row in made.partitions
+        )  # fmt: skip
+        way_back = plans.undo(plan, made._replace(partitions=later))
+
+        assert len(way_back.changes) == len(plan.changes)
+        lay = {row.name: dict(zip(row.replicas, row.log_dirs, strict=True)) for row in made.partitions}
+        for change in way_back.changes:
+            for one, path in zip(change.after, change.log_dirs, strict=True):
+                assert path in ("any", lay[change.name][one])
+        assert any(path != "any" for change in way_back.changes for path in change.log_dirs)
+
+
+def test_a_dead_broker_sends_nothing() -> None:
+    made = dead(cluster([4, 4, 4], 300, used=0.3), 1)
+    plan = questions.drain(made, [1], "drain")
+    summary = summarise(made, plan, 10**6)
+
+    # three brokers of its rack receive it all; the dead one would take three times as long to send it
+    assert summary.hours is not None and summary.hours < plan.moved_bytes / 10**6 / 3600 / 2

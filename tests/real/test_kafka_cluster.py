@@ -95,12 +95,15 @@ def test_a_topic_with_one_replica_is_told_before_its_broker_goes(cluster: KafkaC
         cluster.delete("alone")
 
 
+WELL = {host.name: reading.Hardware(unknown=()) for host in HOSTS}
+
+
 def test_a_plan_of_placement_is_taken_by_kafka_and_lies_as_planned(cluster: KafkaCluster) -> None:
     cluster.create("placed", (1, 2), min_insync_replicas=1)
     cluster.produce("placed", 640)
     kafka = cluster.facts()
     assert kafka
-    snapshot = reading.snapshot_of(Cluster("prod-a", HOSTS), kafka, {}, {}, "2026-01-01T00:00:00Z")
+    snapshot = reading.snapshot_of(Cluster("prod-a", HOSTS), kafka, WELL, "2026-01-01T00:00:00Z")
     plan = questions.drain(snapshot, [2], "drain", questions.Options(topics="placed"))
     try:
         (change,) = plan.changes
