@@ -342,7 +342,12 @@ def test_a_process_uses_what_psutil_says(host: LiveHost) -> None:
     with subprocess.Popen(["sleep", "60"]) as child:
         try:
             other = psutil.Process(child.pid)
-            while other.name() != "sleep":  # fork and exec are two steps
+            # fork and exec are two steps, and what is loaded comes after them
+            while (
+                other.name() != "sleep"
+                or other.status() != psutil.STATUS_SLEEPING
+                or "libc" not in str(other.memory_maps())
+            ):
                 time.sleep(0.01)
             seen = host.process_use(child.pid)
             assert (seen.open_files, seen.open_files_limit) == (other.num_fds(), other.rlimit(psutil.RLIMIT_NOFILE)[0])
