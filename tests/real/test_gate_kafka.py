@@ -9,6 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from placement import snapshot
 from tests.real import kafka_servers
 from tests.real.bad_peers import Serve, listening, silent
 from tests.real.gate_site import GateSite, gate_site
@@ -32,6 +33,19 @@ def test_a_healthy_cluster_lets_one_host_go(site: GateSite, host: str) -> None:
     asked = decided.rules["availability"]["status"]
     assert asked == ("passed" if host.startswith("kafka") else "not asked")
     assert decided.rules["log_dirs"]["status"] == decided.rules["under_replicated"]["status"] == "passed"
+
+
+def test_place_reads_the_living_cluster_and_its_hosts(site: GateSite) -> None:
+    done = site.hosts.smoke(site.inventory, "place", "snapshot")
+    assert done.returncode == 0, done.stderr
+    seen = snapshot.loads(done.stdout)
+
+    assert [(row.id, row.host, row.live, row.trouble, row.unknown) for row in seen.brokers] == [
+        (number, f"kafka-a0{number}", True, (), ()) for number in (1, 2, 3)
+    ]
+    assert all(size is not None for row in seen.partitions for size in row.sizes_bytes)
+    full = site.hosts.smoke(site.inventory, "place", "drain", "--broker", "kafka-a02")
+    assert full.returncode == 2 and "no other broker may take a replica" in full.stderr
 
 
 def test_two_brokers_at_once_are_one_too_many(site: GateSite) -> None:
