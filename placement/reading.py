@@ -111,7 +111,8 @@ def snapshot_of(cluster: Cluster, kafka: KafkaFacts, seen: Mapping[str, Hardware
 
 def hosts_of(cluster: Cluster, kafka: KafkaFacts) -> dict[int, str]:
     """The host of each broker: by the inventory's broker_id, else by the name or address it registered with."""
-    found = {number: name for name, number in cluster.broker_ids.items()}
+    brokers = {host.name for host in cluster.hosts if "broker" in host.roles}  # a controller has an id, too
+    found = {number: name for name, number in cluster.broker_ids.items() if name in brokers}
     for row in kafka.brokers:
         same = [host.name for host in cluster.hosts if whole_names_of(host) & whole_names_in(row)]
         if row.id not in found and len(same) == 1:

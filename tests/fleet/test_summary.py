@@ -80,8 +80,8 @@ def measured(store: Path, date: str, disks: str = "", mounts: str = "") -> None:
 def a_week(store: Path) -> Path:
     """W46 (9 to 15 November), all nights, and the one before it."""
     judged(store, "2026-11-08", problem("old", "ongoing", 40), problem("mended", "new", 0),
-           disk_trends=[{"cluster": "prod-a", "host": host, "item": item, "disk": item, "days_left": 12, "failing": False}
-                        for host, item in (("kafka-a03", "S1"), ("kafka-a04", "S9"))])  # fmt: skip
+           disk_trends=[{"cluster": "prod-a", "host": host, "item": item, "disk": item, "days_left": 12,
+                         "failing": False} for host, item in (("kafka-a03", "S1"), ("kafka-a04", "S9"))])  # fmt: skip
     judged(store, "2026-11-09", problem("old", "ongoing", 41), problem("mended", "resolved", 0))
     judged(store, "2026-11-10", problem("old", "ongoing", 42), problem("short", "new", 0))
     judged(store, "2026-11-11", problem("old", "ongoing", 43), problem("short", "resolved", 1))
