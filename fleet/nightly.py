@@ -196,11 +196,23 @@ def deliver(files: Files, night: Night, wanted: Wanted, settings: mail.Settings 
         write_out(wanted.out, text, html, pictures)
     tell("summary written")
     done = Done(night, said.subject, text, files.url(kept), no_pages=_pages(files, night, wanted, said, pictures, tell))
+    return mailed(done, said, pictures, settings, files, tell)
+
+
+def mailed(
+    done: Done,
+    said: digest.Digest,
+    pictures: list[charts.Chart],
+    settings: mail.Settings | None,
+    files: Files,
+    tell: Tell,
+) -> Done:
+    """Sent to all who have not had it, if there are settings; what went wrong stands in `unsent`."""
     if not settings:
         return done
     try:
         letter = mail.letter(said, pictures, settings, delivery.store_id(files))
-        return done._replace(sent_before=delivery.send_once(files, night.date, letter, settings, tell))
+        return done._replace(sent_before=delivery.send_once(files, said.date, letter, settings, tell))
     except (delivery.NotSent, mail.BadSettings) as error:
         return done._replace(unsent=str(error))
 

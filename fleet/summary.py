@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from fleet import charts, delivery, mail, nightly, page, period_digest, period_facts, periods, plain_text, reports
+from fleet import charts, mail, nightly, page, period_digest, period_facts, periods, plain_text, reports
 from fleet.files import LocalFiles, is_local
 from fleet.nightly import Done, Tell
 from fleet.periods import Period
@@ -79,13 +79,7 @@ def _deliver(
         nightly.write_out(wanted.out, text, html, pictures)
     tell("summary written")
     done = Done(found.night, said.subject, text, files.url(place), no_pages=_pages(files, wanted, tell))
-    if not settings:
-        return done
-    try:
-        letter = mail.letter(said, pictures, settings, delivery.store_id(files))
-        return done._replace(sent_before=delivery.send_once(files, said.date, letter, settings, tell))
-    except (delivery.NotSent, mail.BadSettings) as error:
-        return done._replace(unsent=str(error))
+    return nightly.mailed(done, said, pictures, settings, files, tell)
 
 
 def _pages(files: LocalFiles, wanted: Wanted, tell: Tell) -> str:
