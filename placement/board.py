@@ -38,10 +38,7 @@ class Board:
     sorted_on: of each broker its (bytes, partition), ascending. racks_needed: how many racks each partition must keep.
     """
 
-    def __init__(
-        self, snapshot: Snapshot, receives: Iterable[int], most_used_percent: float = MOST_USED_PERCENT,
-        guess: bool = False,
-    ) -> None:  # fmt: skip
+    def __init__(self, snapshot: Snapshot, receives: Iterable[int], guess: bool = False) -> None:
         self.brokers = sorted(snapshot.brokers)
         self.number = {broker.id: at for at, broker in enumerate(self.brokers)}
         may_receive = set(receives)
@@ -66,16 +63,13 @@ class Board:
         self.sorted_on: list[list[tuple[int, int]]] = [[] for _ in self.brokers]
         self.volumes = [broker.volumes for broker in self.brokers]
         self.room = [
-            [int(one.usable_bytes - one.capacity_bytes * (100 - most_used_percent) / 100) for one in found]
+            [int(one.usable_bytes - one.capacity_bytes * (100 - MOST_USED_PERCENT) / 100) for one in found]
             for found in self.volumes
         ]
         self.arrived: dict[tuple[int, int], int] = {}
         for partition, found in enumerate(self.replicas):
             for broker in found:
-                self._count(partition, broker, 1)
-                self.sorted_on[broker].append((self.sizes[partition], partition))
-        for rows in self.sorted_on:
-            rows.sort()
+                self._enter(partition, broker)
 
     def _topics(self) -> list[int]:
         numbers = {name: at for at, name in enumerate(sorted({row.topic for row in self.partitions}))}
@@ -119,7 +113,7 @@ class Board:
         """By how much a move changes the number of replicas that are above their topic's quota."""
         topic = self.topic[partition]
         comes = self.on_topic[receiver].get(topic, 0) >= self.quota[receiver][topic]
-        goes = source >= 0 and self.on_topic[source].get(topic, 0) > self.quota[source][topic]
+        goes = self.on_topic[source].get(topic, 0) > self.quota[source][topic]
         return comes - goes
 
     def keeps_racks(self, partition: int, source: int, receiver: int) -> bool:
@@ -145,35 +139,27 @@ class Board:
 
     def move(self, partition: int, source: int, receiver: int) -> Move:
         """Does it. Its slot in the order of replicas is the source's; the roomiest volume takes it."""
-        size = self.sizes[partition]
-        rooms = self.room[receiver]
-        log_dir = max(range(len(rooms)), key=lambda at: (rooms[at], -at))
-        rooms[log_dir] -= size
-        self.arrived[partition, receiver] = log_dir
-        found = self.replicas[partition]
-        found[found.index(source)] = receiver
+        log_dir = self.take(partition, receiver)
         self._transfer(partition, source, receiver)
         return Move(partition, source, receiver, log_dir)
 
-    def take(self, partition: int, broker: int) -> None:
-        """A replica changes its log dir within its broker: to the roomiest one."""
+    def take(self, partition: int, broker: int) -> int:
+        """The broker's roomiest volume, where the replica comes to lie: a new one, or one of another of its volumes."""
         rooms = self.room[broker]
         log_dir = max(range(len(rooms)), key=lambda at: (rooms[at], -at))
         rooms[log_dir] -= self.sizes[partition]
         self.arrived[partition, broker] = log_dir
+        return log_dir
 
     def add(self, partition: int, broker: int) -> None:
         """One replica more, at the end of the order."""
         self.take(partition, broker)
         self.replicas[partition].append(broker)
-        insort(self.sorted_on[broker], (self.sizes[partition], partition))
-        self._count(partition, broker, 1)
+        self._enter(partition, broker)
 
     def remove(self, partition: int, broker: int) -> None:
         self.replicas[partition].remove(broker)
-        rows = self.sorted_on[broker]
-        del rows[bisect_left(rows, (self.sizes[partition], partition))]
-        self._count(partition, broker, -1)
+        self._leave(partition, broker)
 
     def lead(self, partition: int, broker: int) -> None:
         """Puts it first in the order of replicas; the others keep theirs."""
@@ -198,17 +184,22 @@ class Board:
         partition, source, receiver, log_dir = move
         self.room[receiver][log_dir] += self.sizes[partition]
         del self.arrived[partition, receiver]
-        found = self.replicas[partition]
-        found[found.index(receiver)] = source
         self._transfer(partition, receiver, source)
 
     def _transfer(self, partition: int, source: int, receiver: int) -> None:
-        entry = (self.sizes[partition], partition)
-        rows = self.sorted_on[source]
-        del rows[bisect_left(rows, entry)]
-        insort(self.sorted_on[receiver], entry)
-        self._count(partition, source, -1)
-        self._count(partition, receiver, 1)
+        found = self.replicas[partition]
+        found[found.index(source)] = receiver
+        self._leave(partition, source)
+        self._enter(partition, receiver)
+
+    def _enter(self, partition: int, broker: int) -> None:
+        insort(self.sorted_on[broker], (self.sizes[partition], partition))
+        self._count(partition, broker, 1)
+
+    def _leave(self, partition: int, broker: int) -> None:
+        rows = self.sorted_on[broker]
+        del rows[bisect_left(rows, (self.sizes[partition], partition))]
+        self._count(partition, broker, -1)
 
 
 def sizes_of(partitions: Sequence[Partition], guess: bool) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import pathlib
 import sys
@@ -238,13 +239,12 @@ def _text(name: str) -> str:
 
 def _id(snapshot: Snapshot, name: str) -> int:
     """A broker's id, from its id or its host's name."""
-    from placement.questions import nearest
-
     if name.isdigit():
         return snapshot.broker(int(name)).id
     found = [row.id for row in snapshot.brokers if row.host == name]
     if len(found) != 1:
-        hint = nearest(name, (row.host for row in snapshot.brokers))
+        near = difflib.get_close_matches(name, [row.host for row in snapshot.brokers], 1)
+        hint = f", did you mean {near[0]}?" if near else ""
         raise CannotTell(f"{len(found)} brokers are on a host {name!r}{hint}")
     return found[0]
 

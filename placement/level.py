@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from placement.board import Board, Move
 from placement.targets import Band, least_bytes
@@ -188,36 +188,26 @@ class Leveller:
 
     def _largest(self, source: int, receivers: Sequence[int], most: Callable[[int], float], part: float) -> bool:
         """The largest replica that fits the nearest receivers; only if it is at least this part of what it might be."""
-        best, best_size = (-1, -1), 0
-        wanted = 0.0
-        for receiver in receivers[:NEAREST]:
-            limit = most(receiver)
-            wanted = max(wanted, limit)
-            if limit <= best_size:
-                continue
-            for partition in self._descending(source, limit):
-                if self.board.sizes[partition] <= best_size:
-                    break
-                if self._fits(partition, source, receiver):
-                    best, best_size = (partition, receiver), self.board.sizes[partition]
-                    break
-        if best_size <= max(part * wanted, CRUMB * self.bands[source].target):
-            return False
-        return self._do(best[0], source, best[1])
+        pairs = [(most(receiver), source, receiver) for receiver in receivers[:NEAREST]]
+        wanted = max((limit for limit, _source, _receiver in pairs), default=0.0)
+        return self._move_largest(pairs, max(part * wanted, CRUMB * self.bands[source].target))
 
     def _largest_from(self, receiver: int, sources: Sequence[int], most: Callable[[int], float]) -> bool:
-        best, best_size = (-1, -1), CRUMB * self.bands[receiver].target
-        for source in sources[:NEAREST]:
-            limit = most(source)
-            if limit <= best_size:
-                continue
-            for partition in self._descending(source, limit):
-                if self.board.sizes[partition] <= best_size:
+        """The largest replica of the nearest sources that fits one receiver."""
+        pairs = [(most(source), source, receiver) for source in sources[:NEAREST]]
+        return self._move_largest(pairs, CRUMB * self.bands[receiver].target)
+
+    def _move_largest(self, pairs: Iterable[tuple[float, int, int]], above: float) -> bool:
+        """Does the largest legal move of more than so many bytes. pairs: (most bytes, source, receiver)."""
+        best = None
+        for limit, source, receiver in pairs:
+            for partition in self._descending(source, limit) if limit > above else ():
+                if self.board.sizes[partition] <= above:
                     break
                 if self._fits(partition, source, receiver):
-                    best, best_size = (partition, source), self.board.sizes[partition]
+                    best, above = (partition, source, receiver), self.board.sizes[partition]
                     break
-        return best[0] >= 0 and self._do(best[0], best[1], receiver)
+        return best is not None and self._do(*best)
 
     def _smallest(self, source: int, receivers: Sequence[int], least: float, most: Callable[[int], float]) -> bool:
         """The smallest replica that ends the need at once."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from placement import leaders as flow
-from placement.board import MOST_USED_PERCENT, Board
+from placement.board import Board
 from placement.errors import CannotTell, Impossible
 from placement.level import level as levelled
 from placement.plan import ANY, Change, Plan
@@ -31,7 +30,6 @@ class Options(NamedTuple):
     guess: bool = False
     band_percent: float = 1.0
     most_bytes: int | None = None
-    most_used_percent: float = MOST_USED_PERCENT
 
 
 DEFAULTS = Options()
@@ -208,7 +206,7 @@ def _least_needed(board: Board, partition: int) -> int:
 
 
 def _board(snapshot: Snapshot, receivers: Iterable[int], options: Options) -> Board:
-    board = Board(snapshot, receivers, options.most_used_percent, options.guess)
+    board = Board(snapshot, receivers, options.guess)
     for at, row in enumerate(board.partitions):
         board.fixed[at] |= not _wanted(row.topic, options)
     board.set_quota(board.targets())
@@ -313,9 +311,3 @@ def _change(board: Board, partition: int) -> Change:
     ]  # fmt: skip
     after = tuple(board.brokers[one].id for one in found)
     return Change(row.topic, row.number, row.replicas, after, tuple(paths), board.sizes[partition], row.log_dirs)
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """ ", did you mean kafka-a05?", or nothing."""
-    found = difflib.get_close_matches(name, list(known), 1)
-    return f", did you mean {found[0]}?" if found else ""

@@ -10,10 +10,7 @@ from placement.plan import ANY, Change, Plan
 from placement.snapshot import Broker, Partition, Snapshot, Volume
 
 
-def broken(
-    snapshot: Snapshot, plan: Plan, accepted: Sequence[int] = (), new_factor: int | None = None,
-    most_used_percent: float = MOST_USED_PERCENT,
-) -> list[str]:  # fmt: skip
+def broken(snapshot: Snapshot, plan: Plan, accepted: Sequence[int] = (), new_factor: int | None = None) -> list[str]:
     """A sentence for each rule that the plan breaks; none for a plan that may be shown.
 
     accepted: brokers that may receive in spite of their findings. new_factor: where the question changes the number
@@ -28,7 +25,7 @@ def broken(
             found.append(f"{change.name} is not in the snapshot")
             continue
         found += _one(row, change, brokers, accepted, new_factor)
-    return found + list(_room(plan, brokers, most_used_percent))
+    return found + list(_room(plan, brokers))
 
 
 def _twins(plan: Plan) -> Iterator[str]:
@@ -85,7 +82,7 @@ def _racks(row: Partition, change: Change, brokers: dict[int, Broker], factor: i
         yield f"{change.name}: {count(change.after)} racks instead of {count(row.replicas)}"
 
 
-def _room(plan: Plan, brokers: dict[int, Broker], most_used_percent: float) -> Iterator[str]:
+def _room(plan: Plan, brokers: dict[int, Broker]) -> Iterator[str]:
     """At the peak, before anything is removed: all that comes beside all that is there."""
     comes: Counter[tuple[int, str]] = Counter()
     for change in plan.changes:
@@ -97,10 +94,10 @@ def _room(plan: Plan, brokers: dict[int, Broker], most_used_percent: float) -> I
         volumes = [row for row in broker.volumes if path in (ANY, *row.paths)] if broker else []
         whole = sum(found for (other, where), found in comes.items() if other == one and _shares(volumes, where))
         if not volumes or any(
-            row.capacity_bytes - row.usable_bytes + whole > row.capacity_bytes * most_used_percent / 100 + 1
+            row.capacity_bytes - row.usable_bytes + whole > row.capacity_bytes * MOST_USED_PERCENT / 100 + 1
             for row in volumes
         ):
-            yield f"broker {one}: {path} would be above {most_used_percent} % with {size} bytes more"
+            yield f"broker {one}: {path} would be above {MOST_USED_PERCENT} % with {size} bytes more"
 
 
 def _shares(volumes: Sequence[Volume], path: str) -> bool:
