@@ -39,9 +39,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench import fleet_store  # noqa: E402
-from fleet import compact, manifests, nightly, nights, rollup, session  # noqa: E402
-from fleet.files import LocalFiles  # noqa: E402
-from tests.fleet import peer, standalone  # noqa: E402
+from fleet import nightly  # noqa: E402
+from fleet.archive import compact, manifests  # noqa: E402
+from fleet.nights import stored_nights  # noqa: E402
+from fleet.rollup import build  # noqa: E402
+from fleet.spark import session  # noqa: E402
+from fleet.store.files import LocalFiles  # noqa: E402
+from tests.fleet import duckdb_reference, standalone  # noqa: E402
 
 NIGHT = "2026-11-19"
 BEFORE = "2026-11-18"
@@ -67,7 +71,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, nargs="+", default=[500, 2000, 10000])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--settings", default="small", help="of Spark: a name in fleet/settings, or a file")
+    parser.add_argument("--settings", default="small", help="of Spark: a name in fleet/spark/settings, or a file")
     parser.add_argument("--cluster-hosts", type=int, default=2000, help="0: no cluster")
     parser.add_argument("--json-hosts", type=int, default=2000, help="0: nothing is compacted")
     parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
@@ -128,7 +132,7 @@ def measure(folder: pathlib.Path, job: Job, settings: str, master: str = "local[
 
 def _forget_roll_ups(store: pathlib.Path, every: bool) -> None:
     """Those of the night that is measured: each run has the same to do."""
-    for path in (store / rollup.RECORDS).glob("*.json" if every else f"{NIGHT}.json"):
+    for path in (store / build.RECORDS).glob("*.json" if every else f"{NIGHT}.json"):
         path.unlink()
 
 
@@ -149,7 +153,7 @@ def before(store: str, wanted: session.Wanted) -> None:
 
 
 def by_duckdb(store: str, _wanted: session.Wanted, rolled: bool = False) -> None:
-    for name, rows in peer.tables_by_duckdb(store, NIGHT, rolled).items():
+    for name, rows in duckdb_reference.tables_by_duckdb(store, NIGHT, rolled).items():
         text = "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows)
         LocalFiles(store).replace(f"{TABLES}/{name}.jsonl", text.encode())
 
@@ -184,12 +188,12 @@ def check(store: pathlib.Path) -> None:
     """Both sides must have come to the same rows."""
     for path in (store / TABLES).iterdir():
         ours, theirs = (list(_rows(folder / path.name)) for folder in (_night(store), store / TABLES))
-        if not peer.alike(ours, theirs):
+        if not duckdb_reference.alike(ours, theirs):
             raise SystemExit(f"{store.name} hosts, {path.stem}: Spark and DuckDB differ")
 
 
 def _night(store: pathlib.Path) -> pathlib.Path:
-    return store / nights.folder(LocalFiles(str(store)), NIGHT)
+    return store / stored_nights.folder(LocalFiles(str(store)), NIGHT)
 
 
 def _rows(path: pathlib.Path) -> Iterator[dict[str, Any]]:

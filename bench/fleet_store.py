@@ -17,9 +17,11 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from fleet import flat, manifests, reports, views  # noqa: E402
-from fleet.files import LocalFiles  # noqa: E402
-from fleet.rollup_columns import METRICS  # noqa: E402
+from fleet.archive import manifests  # noqa: E402
+from fleet.ingest import flat_tables, views  # noqa: E402
+from fleet.rollup.columns import METRICS  # noqa: E402
+from fleet.store import reports  # noqa: E402
+from fleet.store.files import LocalFiles  # noqa: E402
 
 DAYS = 30
 HOURS = (3, 11)
@@ -138,7 +140,7 @@ WHERE check_name = 'disk_latency' ORDER BY f.host, item""",
 
 
 def write(store: pathlib.Path, hosts: int, night: str) -> int:
-    """30 days as fleet/compact.py leaves them, one zstd file per table and day; gives the rows that a night reads."""
+    """30 days as fleet/archive/compact.py leaves them, one zstd file a table and day; gives the rows a night reads."""
     import duckdb
 
     database = duckdb.connect()
@@ -159,7 +161,7 @@ def _write_day(database: Any, store: pathlib.Path, hosts: int, day: int, night: 
             continue
         path = f"{manifests.FLAT}/{table}/run=bench/date={date}/part-0.zstd.parquet"
         (store / path).parent.mkdir(parents=True)
-        columns = ", ".join(part.split()[0] for part in flat.COLUMNS[table].split(", "))
+        columns = ", ".join(part.split()[0] for part in flat_tables.COLUMNS[table].split(", "))
         picked = f"SELECT {columns} FROM ({query.format(**numbers)})"
         done = database.execute(f"COPY ({picked}) TO '{store / path}' (FORMAT parquet, COMPRESSION zstd)").fetchone()
         rows[table], paths[table] = done[0], [path]

@@ -1,1 +1,5 @@
-"""The fleet's nights: what many machines' reports say over days. Runs on Spark; reads the results store alone."""
+"""The nights of a fleet: what the reports of many hosts say over days. Runs on Spark; imports no other package of ours.
+
+Rooms, each of which may import those before it: spark, store, ingest, archive, statistics, rollup, tables, nights,
+digest, render, mail, analysis, site. The jobs in this folder (nightly, summary, demo) may import all of them.
+"""

@@ -13,7 +13,7 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from fleet import reports
+from fleet.store import reports
 
 HOSTS = 200
 DAYS = 30

@@ -17,32 +17,23 @@ from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from fleet import (
-    charts,
-    compact,
-    delivery,
-    digest,
-    flat,
-    forecasts,
-    mail,
-    manifests,
-    nights,
-    page,
-    plain_text,
-    published,
-    published_rates,
-    reports,
-    retention,
-    rollup,
-    session,
-    tables,
-    views,
-)
-from fleet.files import Files, HadoopFiles, LocalFiles, is_local, is_object_store
-from fleet.given import Given
-from fleet.manifests import HOME, Manifest
-from fleet.night import Night, Rows
+from fleet import tables
+from fleet.analysis import stable_paths
+from fleet.archive import compact, manifests, retention
+from fleet.archive.manifests import HOME, Manifest
+from fleet.digest import night_digest
+from fleet.ingest import flat_tables, views
+from fleet.mail import delivery, message
+from fleet.nights import forecasts, stored_nights
+from fleet.nights.night import Night, Rows
+from fleet.render import charts, html_page, plain_text
+from fleet.rollup import build
 from fleet.site import folder, history, pages, summaries
+from fleet.spark import session
+from fleet.statistics import published_rates
+from fleet.store import reports
+from fleet.store.files import Files, HadoopFiles, LocalFiles, is_local, is_object_store
+from fleet.tables import Given
 
 WINDOW_DAYS = 30
 IN_FLIGHT = 3
@@ -114,7 +105,7 @@ def run(wanted: Wanted, tell: Tell = lambda _words: None) -> Done:
     What is to be deleted goes first: on a disk that is full the night could not make room for itself otherwise.
     """
     check(wanted)
-    settings = mail.read_settings(wanted.mail) if wanted.mail else None
+    settings = message.read_settings(wanted.mail) if wanted.mail else None
     rates = published_rates.read(wanted.published) if wanted.published else {}
     with _at_work(wanted) as (files, spark):
         _make_room(files, wanted, tell)
@@ -132,9 +123,9 @@ def check(wanted: Wanted, has_store: bool = True) -> None:
             f"{wanted.store}: an object store has no lock that keeps two nights apart; use hdfs:// or a folder"
         )
     if wanted.mail:
-        settings = mail.read_settings(wanted.mail)
+        settings = message.read_settings(wanted.mail)
         if settings.user:
-            mail.password(settings)
+            message.password(settings)
     if wanted.site:
         if not is_local(wanted.store):
             raise folder.NotWritten("--site needs a store on this machine")
@@ -149,8 +140,8 @@ def check(wanted: Wanted, has_store: bool = True) -> None:
 def _publish(files: Files, date: str, tell: Tell) -> None:
     if isinstance(files, LocalFiles):
         try:
-            published.publish(files, date)
-        except published.NotPublished as error:
+            stable_paths.publish(files, date)
+        except stable_paths.NotPublished as error:
             tell(str(error))
 
 
@@ -179,16 +170,16 @@ def _at_work(wanted: Wanted) -> Iterator[tuple[Files, Any]]:
             yield remote, spark
 
 
-def deliver(files: Files, night: Night, wanted: Wanted, settings: mail.Settings | None, tell: Tell) -> Done:
+def deliver(files: Files, night: Night, wanted: Wanted, settings: message.Settings | None, tell: Tell) -> Done:
     """The summary into the store first, so that it is there whatever becomes of the mail."""
     undelivered = _retry_earlier(files, night.date, settings, tell) if settings else []
-    said = digest.digest(night, undelivered)
+    said = night_digest.digest(night, undelivered)
     pictures = charts.charts(night)
     if settings and wanted.site_url:
         settings = settings._replace(link=wanted.site_url)
     link = settings.link if settings else wanted.site_url
     text = plain_text.text(said, link)
-    html = page.html(said, pictures, page.inside, link)
+    html = html_page.html(said, pictures, html_page.inside, link)
     kept = f"{summaries.SUMMARIES}/date={night.date}"
     files.replace(f"{kept}/summary.txt", text.encode())
     files.replace(f"{kept}/index.html", html.encode())
@@ -201,9 +192,9 @@ def deliver(files: Files, night: Night, wanted: Wanted, settings: mail.Settings 
 
 def mailed(
     done: Done,
-    said: digest.Digest,
+    said: night_digest.Digest,
     pictures: list[charts.Chart],
-    settings: mail.Settings | None,
+    settings: message.Settings | None,
     files: Files,
     tell: Tell,
 ) -> Done:
@@ -211,14 +202,14 @@ def mailed(
     if not settings:
         return done
     try:
-        letter = mail.letter(said, pictures, settings, delivery.store_id(files))
+        letter = message.letter(said, pictures, settings, delivery.store_id(files))
         return done._replace(sent_before=delivery.send_once(files, said.date, letter, settings, tell))
-    except (delivery.NotSent, mail.BadSettings) as error:
+    except (delivery.NotSent, message.BadSettings) as error:
         return done._replace(unsent=str(error))
 
 
 def _pages(
-    files: Files, night: Night, wanted: Wanted, said: digest.Digest, pictures: list[charts.Chart], tell: Tell
+    files: Files, night: Night, wanted: Wanted, said: night_digest.Digest, pictures: list[charts.Chart], tell: Tell
 ) -> str:
     """Before the mail, whose links lead there; why there are no new ones, or nothing."""
     if not wanted.site or not isinstance(files, LocalFiles):
@@ -235,10 +226,10 @@ def _pages(
     return ""
 
 
-def _retry_earlier(files: Files, date: str, settings: mail.Settings, tell: Tell) -> list[str]:
+def _retry_earlier(files: Files, date: str, settings: message.Settings, tell: Tell) -> list[str]:
     try:
         return delivery.retry_earlier(files, date, settings, tell)
-    except mail.BadSettings as error:  # tonight's mail will say so too, after the summary is written
+    except message.BadSettings as error:  # tonight's mail will say so too, after the summary is written
         return [f"earlier mails: {error}"]
 
 
@@ -299,7 +290,11 @@ def _roster_view(spark: Any, files: Files, roster: Roster) -> None:
     """Through a file: rows of Python's would start Python workers."""
     if roster:
         files.replace(ROSTER, "".join(json.dumps(member._asdict()) + "\n" for member in roster).encode())
-    frame = spark.read.schema(views.ROSTER).json(files.url(ROSTER)) if roster else spark.sql(flat.empty(views.ROSTER))
+    frame = (
+        spark.read.schema(views.ROSTER).json(files.url(ROSTER))
+        if roster
+        else spark.sql(flat_tables.empty(views.ROSTER))
+    )
     frame.createOrReplaceTempView("roster")
 
 
@@ -307,7 +302,7 @@ def _compute(
     spark: Any, files: Files, valid: list[Manifest], given: Given, tell: Tell, has_roster: bool
 ) -> dict[str, Rows]:
     night, first, date = given.night, given.first, reports.date_of(given.night)
-    for table in flat.COLUMNS:
+    for table in flat_tables.COLUMNS:
         whole = table in views.WHOLE_WINDOW
         used = [made for made in valid if whole or made.date == date]
         _read(spark, files, table, used).createOrReplaceTempView(table)
@@ -325,7 +320,7 @@ def _compute(
         return tables.finish(table, told, given)
 
     with ThreadPoolExecutor(IN_FLIGHT) as several:
-        rolled = several.submit(rollup.bring_up, spark, files, valid, date, tell)
+        rolled = several.submit(build.bring_up, spark, files, valid, date, tell)
         kept = [frame for frames in several.map(keep, views.CHAINS) for frame in frames]
         try:
             rolled.result()
@@ -358,18 +353,18 @@ def _read(spark: Any, files: Files, table: str, valid: list[Manifest]) -> Any:
     """Only the files that manifests name; an empty frame when there are none."""
     paths = [files.url(path) for made in valid for path in made.paths(table)]
     if not paths:
-        return spark.sql(flat.empty(flat.COLUMNS[table]))
-    return spark.read.schema(flat.COLUMNS[table]).parquet(*paths)
+        return spark.sql(flat_tables.empty(flat_tables.COLUMNS[table]))
+    return spark.read.schema(flat_tables.COLUMNS[table]).parquet(*paths)
 
 
 def _write(files: Files, date: str, computed: dict[str, Rows]) -> None:
     """The tables as JSON lines in a folder of this run, then the night's list of them in one step."""
-    before = nights.folder(files, date)
+    before = stored_nights.folder(files, date)
     folder = f"{TABLES}/date={date}/run={uuid.uuid4().hex}"
     for name, rows in computed.items():
         text = "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows)
         files.replace(f"{folder}/{name}.jsonl", text.encode())
     forecasts.keep(files, date, computed.get("disk_trends", []))
-    files.replace(f"{nights.NIGHTS}/{date}.json", json.dumps({"tables": folder}).encode())
+    files.replace(f"{stored_nights.NIGHTS}/{date}.json", json.dumps({"tables": folder}).encode())
     if before:
         files.delete(before)

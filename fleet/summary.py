@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from fleet import charts, mail, nightly, page, period_digest, period_facts, periods, plain_text, reports
-from fleet.files import LocalFiles, is_local
+from fleet import nightly
+from fleet.digest import period_digest
+from fleet.mail import message
 from fleet.nightly import Done, Tell
-from fleet.periods import Period
+from fleet.nights import period_facts
+from fleet.render import charts, html_page, plain_text
 from fleet.site import folder, summaries
+from fleet.store import periods, reports
+from fleet.store.files import LocalFiles, is_local
+from fleet.store.periods import Period
 
 
 class NotLocal(Exception):
@@ -42,9 +47,9 @@ def check(wanted: Wanted) -> None:
     if wanted.date > nightly.yesterday():
         raise nightly.NotYet(f"{wanted.date} is not over yet: the last whole day is {nightly.yesterday()} (UTC)")
     if wanted.mail:
-        settings = mail.read_settings(wanted.mail)
+        settings = message.read_settings(wanted.mail)
         if settings.user:
-            mail.password(settings)
+            message.password(settings)
     if wanted.site:
         folder.check(wanted.site)
 
@@ -53,7 +58,7 @@ def run(wanted: Wanted, tell: Tell = lambda _words: None) -> Done:
     """Raises NotLocal, nightly.NotYet, period_facts.NoNights, period_facts.Unreadable, files.Busy, mail.BadSettings,
     folder.NotWritten."""
     check(wanted)
-    settings = mail.read_settings(wanted.mail) if wanted.mail else None
+    settings = message.read_settings(wanted.mail) if wanted.mail else None
     files = LocalFiles(wanted.store)
     with files.lock(nightly.LOCK):
         found = period_facts.facts(files, period(wanted), reports.number_of(nightly.yesterday()))
@@ -61,7 +66,7 @@ def run(wanted: Wanted, tell: Tell = lambda _words: None) -> Done:
 
 
 def _deliver(
-    files: LocalFiles, found: period_facts.Facts, wanted: Wanted, settings: mail.Settings | None, tell: Tell
+    files: LocalFiles, found: period_facts.Facts, wanted: Wanted, settings: message.Settings | None, tell: Tell
 ) -> Done:
     """Into the store first, so that it is there whatever becomes of the mail."""
     said = period_digest.summary(found)
@@ -70,7 +75,7 @@ def _deliver(
     if settings and wanted.site_url:
         settings = settings._replace(link=wanted.site_url)
     link = settings.link if settings else wanted.site_url
-    text, html = plain_text.text(said, link), page.html(said, pictures, page.inside, link)
+    text, html = plain_text.text(said, link), html_page.html(said, pictures, html_page.inside, link)
     place = summaries.place(found.period.kind, said.date)
     files.replace(f"{place}/summary.txt", text.encode())
     files.replace(f"{place}/index.html", html.encode())

@@ -53,20 +53,20 @@ def of_table(name: str, days: int) -> Question:
 
 def answer(store: str, question: Question, form: str) -> Iterator[bytes]:
     """The answer in pieces. Raises Unanswered."""
-    from fleet import query
+    from fleet.analysis import sql
 
     try:
         if form == "parquet":
-            yield from query.one_parquet_file(store, question.sql, question.values)
+            yield from sql.one_parquet_file(store, question.sql, question.values)
             return
-        opened = query.Store(store)
+        opened = sql.Store(store)
         try:
             found = opened.ask(question.sql, question.values)
             for text in _texts(question, found.names, found.rows, form):
                 yield text.encode()
         finally:
             opened.close()
-    except query.Refused as error:
+    except sql.Refused as error:
         raise Unanswered(str(error)) from None
 
 

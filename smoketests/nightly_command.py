@@ -85,7 +85,8 @@ def nightly(
             quiet,
         )
     from fleet import nightly as job
-    from fleet import retention, session
+    from fleet.archive import retention
+    from fleet.spark import session
 
     day = _day(date or job.yesterday())
     keep = retention.Wanted(keep_days or 0, keep_raw_days or 0, prune)
@@ -139,13 +140,13 @@ def _roster(paths: Sequence[str]) -> Any:
 
 def _mail_failure(config: str | None, unit: str) -> NoReturn:
     """For a unit's OnFailure=; exit code 1 when no mail could be sent."""
-    from fleet import delivery, failed, mail
+    from fleet.mail import delivery, failed_night, message
 
     if not config:
         raise click.UsageError("--failed needs --mail CONFIG")
     try:
-        refused = failed.send(mail.read_settings(config), unit)
-    except mail.BadSettings as error:
+        refused = failed_night.send(message.read_settings(config), unit)
+    except message.BadSettings as error:
         fail(str(error))
     except delivery.NotSent as error:
         say(f"the mail could not be sent: {error}")
@@ -157,12 +158,18 @@ def _mail_failure(config: str | None, unit: str) -> NoReturn:
 
 def _told(work: Callable[[], Any]) -> Any:
     """Do it; what cannot be done is said in words, and ends the program."""
-    from fleet import compact, files, mail, nightly, period_facts, published_rates, session, summary
+    from fleet import nightly, summary
+    from fleet.archive import compact
+    from fleet.mail import message
+    from fleet.nights import period_facts
     from fleet.site import folder
+    from fleet.spark import session
+    from fleet.statistics import published_rates
+    from fleet.store import files
 
-    expected = (nightly.NotYet, nightly.NoReports, session.CannotRun, compact.Incomplete, files.Busy, mail.BadSettings,
-                folder.NotWritten, period_facts.NoNights, period_facts.Unreadable, summary.NotLocal,
-                published_rates.BadRates)  # fmt: skip
+    expected = (nightly.NotYet, nightly.NoReports, session.CannotRun, compact.Incomplete, files.Busy,
+                message.BadSettings, folder.NotWritten, period_facts.NoNights, period_facts.Unreadable,
+                summary.NotLocal, published_rates.BadRates)  # fmt: skip
     try:
         return work()
     except (*expected, OSError) as error:
@@ -207,7 +214,7 @@ def _demo_store(date: str, quiet: bool) -> Iterator[str]:
 
 
 def _day(text: str) -> str:
-    from fleet import reports
+    from fleet.store import reports
 
     try:
         reports.number_of(text)

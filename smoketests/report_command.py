@@ -50,9 +50,9 @@ def _is_table(what: str) -> bool:
     """A host of that name is asked for as CLUSTER/HOST."""
     if not TABLE.fullmatch(what):
         return False
-    from fleet import columns
+    from fleet.nights import catalog
 
-    return what in {table.name for table in columns.every()}
+    return what in {table.name for table in catalog.every()}
 
 
 def _question(what: str, days: int, disk: str | None, sql: str | None) -> archive_report.Question:

@@ -18,7 +18,7 @@ CURRENT = "current"
 NAMES = ("index.html", "style.css", "clusters", "disks", "findings", "hosts", "models", "pictures", "summaries")
 PAGES = re.compile(r"pages-[0-9a-f]{32}")
 LOCK = ".lock"
-# Made by fleet/addresses.py: nothing that a host says gets this far.
+# Made by fleet/digest/page_paths.py: nothing that a host says gets this far.
 PATH = re.compile(r"(?:[a-z]+/)?[a-zA-Z0-9][a-zA-Z0-9.-]{0,120}")
 
 

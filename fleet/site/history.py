@@ -6,10 +6,12 @@ import glob
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from fleet import facts, manifests, reports
-from fleet.files import LocalFiles
-from fleet.night import Rows
-from fleet.published import NO_BAR, literal
+from fleet.archive import manifests
+from fleet.ingest import facts
+from fleet.nights.night import Rows
+from fleet.store import reports
+from fleet.store.duckdb_sql import NO_BAR, literal
+from fleet.store.files import LocalFiles
 
 DAYS = 90
 HEALTH = """CASE WHEN NOT answered THEN '' WHEN criticals > 0 THEN 'critical'
@@ -153,9 +155,9 @@ GROUP BY cluster, host, item HAVING {moved} ORDER BY cluster, host, item"""
 
 
 def _empty(table: str) -> str:
-    from fleet import columns
+    from fleet.nights import catalog
 
-    (described,) = (known for known in columns.flat_tables() if known.name == table)
+    (described,) = (known for known in catalog.daily_tables() if known.name == table)
     return ", ".join(f"NULL::{kind} AS {name}" for name, kind in described.columns.items())
 
 

@@ -6,13 +6,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from fleet import addresses, digest, page, reports, table_lines, trend_lines
-from fleet.charts import Chart
-from fleet.digest import Digest, Section
-from fleet.night import Night, Rows
+from fleet.digest import night_digest, page_paths, table_lines, trend_lines
+from fleet.digest.night_digest import Digest, Section
+from fleet.digest.table_lines import Line, Row, bounded
+from fleet.nights.night import Night, Rows
+from fleet.render import html_page
+from fleet.render.charts import Chart
 from fleet.site import findings, summaries
 from fleet.site.history import DAYS, Count, Disk, History, Past
-from fleet.table_lines import Line, Row, bounded
+from fleet.store import reports
 
 # No page is larger; what a host says is cut until it fits.
 LARGEST = 300_000
@@ -34,7 +36,7 @@ class Listed(NamedTuple):
     first: str
 
     def address(self, number: int) -> str:
-        return addresses.further(self.first, number)
+        return page_paths.further(self.first, number)
 
 
 class Run(NamedTuple):
@@ -63,7 +65,7 @@ def pages(
 
 
 def _of_night(night: Night, said: Digest, charts: Sequence[Chart], history: History) -> Iterator[tuple[str, bytes]]:
-    yield "style.css", (page.render("style.css") + page.render("site_style.css")).encode()
+    yield "style.css", (html_page.render("style.css") + html_page.render("site_style.css")).encode()
     yield from ((f"pictures/{chart.name}.png", chart.png) for chart in charts)
     made = _Pages(night, said, history)
     yield from made.fleet(charts)
@@ -85,20 +87,20 @@ class _Pages:
 
     def _html(self, template: str, address: str, title: str, **values: Any) -> tuple[str, bytes]:
         root = ".." if "/" in address else "."
-        html = page.render(template, root=root, title=title, date=self._night.date, short=short, **values)
+        html = html_page.render(template, root=root, title=title, date=self._night.date, short=short, **values)
         return address, html.encode()
 
     def fleet(self, charts: Sequence[Chart]) -> Iterator[tuple[str, bytes]]:
         rows = sorted(self._tables["cluster_health"], key=_trouble)
         shown, quiet = rows[:CLUSTERS_OF_FLEET], len(rows[CLUSTERS_OF_FLEET:])
         yield self._html(
-            "site_fleet.html", addresses.FLEET, self._said.subject.removeprefix("[smoke] "),
+            "site_fleet.html", page_paths.FLEET, self._said.subject.removeprefix("[smoke] "),
             said=self._said, clusters=shown, quiet=quiet, charts=charts,
         )  # fmt: skip
 
     def clusters(self) -> Iterator[tuple[str, bytes]]:
         rows = sorted(self._tables["cluster_health"], key=_trouble)
-        for part in _listed(rows, addresses.CLUSTERS):
+        for part in _listed(rows, page_paths.CLUSTERS):
             yield self._html("site_clusters.html", part.address(part.number), _title("Clusters", part), list=part,
                              totals=self._said.totals)  # fmt: skip
         hosts: dict[str, Rows] = defaultdict(list)
@@ -111,7 +113,7 @@ class _Pages:
 
     def _cluster(self, row: Row, hosts: Rows, changes: Rows) -> Iterator[tuple[str, bytes]]:
         name = row["cluster"] or ""
-        for part in _listed(hosts, addresses.cluster_page(name)):
+        for part in _listed(hosts, page_paths.cluster_page(name)):
             title = _title(f"Cluster {short(name or '-')}", part)
             address = part.address(part.number)
 
@@ -129,12 +131,12 @@ class _Pages:
                 yield self._html(found.template, part.address(part.number), title, list=part, total=len(found.rows))
 
     def disks(self) -> Iterator[tuple[str, bytes]]:
-        for part in _listed(self._at_risk, addresses.DISKS):
+        for part in _listed(self._at_risk, page_paths.DISKS):
             yield self._html("site_disks.html", part.address(part.number), _title("Disks by risk", part), list=part)
 
     def models(self) -> Iterator[tuple[str, bytes]]:
         rates = [row for row in self._tables["failure_rates"] if row["model"]]
-        for part in _listed(rates, addresses.MODELS):
+        for part in _listed(rates, page_paths.MODELS):
             yield self._html("site_models.html", part.address(part.number), _title("Disk models", part), list=part)
         of_rates, of_risk = _by(rates, "model"), _by(self._at_risk, "model")
         places = _by(self._history.models(), "model")
@@ -145,7 +147,7 @@ class _Pages:
             def draw(most: int, key: tuple[str, ...] = key) -> tuple[str, bytes]:
                 risk = of_risk[key]
                 return self._html(
-                    "site_model.html", addresses.model_page(key[0]), f"Disk model {short(key[0])}",
+                    "site_model.html", page_paths.model_page(key[0]), f"Disk model {short(key[0])}",
                     rates=of_rates[key][:most], disks=risk[:most], more=len(risk[most:]),
                     places=places[key][: most * 2],
                 )  # fmt: skip
@@ -168,7 +170,7 @@ class _Pages:
     def _host(self, host: Row, past: Past, found: list[Section], most: int) -> tuple[str, bytes]:
         last = host["last_day"]
         return self._html(
-            "site_host.html", addresses.host_page(host["cluster"] or "", host["host"]), short(host["host"]),
+            "site_host.html", page_paths.host_page(host["cluster"] or "", host["host"]), short(host["host"]),
             host=host, last_report=reports.date_of(last) if last is not None else f"none in these {DAYS} days",
             strip=_strip(past.days, self._night.day), sections=_sections(found, most),
             checks=[f"{short(name, 40)}: {status}{f' ({count})' if count > 1 else ''}"
@@ -229,9 +231,9 @@ def _sections(found: list[Section], most: int) -> list[Section]:
 
 
 def _of_changes(rows: Rows) -> list[Section]:
-    kinds = [(digest.STANDING, "Findings"), (("resolved",), "Resolved"), (("unseen",), "No result today")]
+    kinds = [(night_digest.STANDING, "Findings"), (("resolved",), "Resolved"), (("unseen",), "No result today")]
     parts = (([row for row in rows if row["change"] in changes], title) for changes, title in kinds)
-    return [Section(title, title, _alone(digest.lines(part))) for part, title in parts if part]
+    return [Section(title, title, _alone(night_digest.lines(part))) for part, title in parts if part]
 
 
 def _of_host(rows: dict[str, Rows]) -> list[Section]:
@@ -251,7 +253,7 @@ def _of_host(rows: dict[str, Rows]) -> list[Section]:
 
 def _alone(lines: list[Line]) -> list[Line]:
     """On its own page a host is not named in every line."""
-    return [Line(*(short(part, digest.REASON_TEXT) for part in line._replace(where=""))) for line in lines]
+    return [Line(*(short(part, night_digest.REASON_TEXT) for part in line._replace(where=""))) for line in lines]
 
 
 def _strip(days: dict[int, str], night: int) -> dict[str, Any]:
@@ -318,7 +320,7 @@ def _at_risk(night: Night, ailing: Rows) -> Rows:
         found = trends.get(key, [])
         row = known.get(key) or {**found[0], "status": "ok"}
         left = min((trend["days_left"] for trend in found if trend["days_left"] is not None), default=10**6)
-        said = [str(one["reason"] or "") for one in reasons.get(key, []) if one["change"] in digest.STANDING]
+        said = [str(one["reason"] or "") for one in reasons.get(key, []) if one["change"] in night_digest.STANDING]
         why = "; ".join([*said, *(trend_lines.trend(trend).text for trend in found)])
         rows.append((row["status"] != "critical", left, row["status"] == "ok", key, {**row, "why": short(why, 300)}))
     return [row[-1] for row in sorted(rows, key=lambda row: row[:-1])]

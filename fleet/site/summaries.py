@@ -6,11 +6,13 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from fleet import addresses, page, periods
-from fleet.digest import Digest, Section
-from fleet.files import Files
-from fleet.manifests import HOME
-from fleet.table_lines import Line
+from fleet.archive.manifests import HOME
+from fleet.digest import page_paths
+from fleet.digest.night_digest import Digest, Section
+from fleet.digest.table_lines import Line
+from fleet.render import html_page
+from fleet.store import periods
+from fleet.store.files import Files
 
 SUMMARIES = f"{HOME}/summary"
 # A year of weeks and of months.
@@ -71,14 +73,16 @@ def pages(found: Sequence[Kept], exists: Callable[[str], bool]) -> Pages:
         if one.chart:
             yield f"pictures/{label}.png", one.chart
         said = one.said._replace(first=_known(one.said.first, exists), rest=_known(one.said.rest, exists))
-        clusters = [{**row, "has_page": exists(addresses.cluster_page(row["cluster"] or ""))} for row in said.clusters]
-        html = page.render("site_summary.html", root="..", title=_title(said), date=label, said=said, clusters=clusters,
-                           has_chart=bool(one.chart))  # fmt: skip
-        yield addresses.summary_page(label), html.encode()
-    titles = [(addresses.summary_page(one.said.date), _title(one.said)) for one in found]
+        clusters = [{**row, "has_page": exists(page_paths.cluster_page(row["cluster"] or ""))} for row in said.clusters]
+        html = html_page.render(
+            "site_summary.html", root="..", title=_title(said), date=label, said=said, clusters=clusters,
+            has_chart=bool(one.chart),
+        )  # fmt: skip
+        yield page_paths.summary_page(label), html.encode()
+    titles = [(page_paths.summary_page(one.said.date), _title(one.said)) for one in found]
     yield (
-        addresses.SUMMARIES,
-        page.render("site_summaries.html", root="..", title="Weeks and months", date="", titles=titles).encode(),
+        page_paths.SUMMARIES,
+        html_page.render("site_summaries.html", root="..", title="Weeks and months", date="", titles=titles).encode(),
     )
 
 
@@ -91,6 +95,6 @@ def _known(sections: list[Section], exists: Callable[[str], bool]) -> list[Secti
 
 
 def _linked(line: Line, exists: Callable[[str], bool]) -> Line:
-    if line.host and not exists(addresses.host_page(line.cluster, line.host)):
+    if line.host and not exists(page_paths.host_page(line.cluster, line.host)):
         line = line._replace(cluster="", host="")
     return line if not line.page or exists(line.page) else line._replace(page="")

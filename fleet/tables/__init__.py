@@ -1,4 +1,4 @@
-"""The tables of a night. One file each: a question, the limits, and one SELECT over the views of fleet/views.py.
+"""The tables of a night. One file each: a question, the limits, and one SELECT over the views of fleet/ingest/views.py.
 
 The folder's listing is the registry. The SELECTs keep to what Spark and DuckDB both understand, so that bench/fleet.py
 can ask both the same. `{night}` is the day judged and `{first}` the first one of the window, as days since 1970-01-01.
@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol, cast
 
-from fleet.given import Given, Rows
+Rows = list[dict[str, Any]]
+
+
+class Given(NamedTuple):
+    """What a table needs beside the rows of its SELECT. night: the day judged; first: the first one of the window; as
+    days since 1970-01-01. published: failure rates of disk models, percent a year."""
+
+    night: int
+    first: int
+    published: Mapping[str, float] = {}
 
 
 class Table(Protocol):

@@ -17,10 +17,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from fleet import trends
-from fleet.disk_series import series
-from fleet.given import Given, Rows
-from fleet.rollup_columns import SEEN
+from fleet.rollup.columns import SEEN
+from fleet.rollup.disk_series import series
+from fleet.statistics import trends
+from fleet.tables import Given, Rows
 
 # metric: the limit that it must not reach (None: it has none), and the least rise over the window that counts
 METRIC_LIMITS: dict[str, tuple[float | None, float]] = {

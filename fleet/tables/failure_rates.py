@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fleet.given import Given, Rows
-from fleet.rollup_columns import CRITICAL, SEEN, days
-from fleet.statistics import Compared, Exposure, compare
+from fleet.rollup.columns import CRITICAL, SEEN, days
+from fleet.statistics.intervals import Compared, Exposure, compare
+from fleet.tables import Given, Rows
 
 LIMITS = {"failures_least": 3, "factor_least": 2, "nights_wrong": 0.05}
 

@@ -7,8 +7,8 @@ the one where the share is highest, so that a dead drawer is not told again as a
 fault named `silent`.
 """
 
-from fleet.flat import quoted
-from fleet.schema import HARDWARE_CHECKS
+from fleet.ingest.flat_tables import quoted
+from fleet.ingest.schema import HARDWARE_CHECKS
 
 LIMITS = {
     "faults_least": 3,

@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fleet import filling
-from fleet.given import Given, Rows
+from fleet.statistics import mount_growth
+from fleet.tables import Given, Rows
 
 LIMITS = {"horizon_days": 21, "window_days": 14, "recent_days": 3, "sure_days": 5, "least_points": 1}
 # Later is no forecast any more.
@@ -61,9 +61,9 @@ def _of_mount(row: dict[str, Any], night: int) -> dict[str, Any] | None:
     points = sorted((int(day), float(used)) for day, used in (text.split(" ") for text in row["days"]))
     used, size = float(row["used_bytes"]), float(row["size_bytes"])
     least = LIMITS["least_points"] * size / 100
-    if filling.fastest(points, LIMITS["recent_days"]) * LIMITS["horizon_days"] < size - used:
+    if mount_growth.fastest(points, LIMITS["recent_days"]) * LIMITS["horizon_days"] < size - used:
         return None
-    pace = filling.pace(points, least)
+    pace = mount_growth.pace(points, least)
     if not pace or pace.per_day * (points[-1][0] - points[0][0]) < least:
         return None
     left = _days(size, pace, night, 0.0)
@@ -85,7 +85,7 @@ def _of_mount(row: dict[str, Any], night: int) -> dict[str, Any] | None:
     }
 
 
-def _days(size: float, pace: filling.Pace, night: int, more: float) -> int | None:
+def _days(size: float, pace: mount_growth.Pace, night: int, more: float) -> int | None:
     """Whole days from the night on until it is full at a pace that is so much larger; None: not in sight.
 
     Below 0: it should have been full before.

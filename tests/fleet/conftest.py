@@ -27,7 +27,7 @@ spark.sql.adaptive.enabled         false
 
 def quick_settings(folder: Path) -> str:
     """The settings as shipped, and QUICK; gives the file's path."""
-    from fleet import session
+    from fleet.spark import session
 
     quick = folder / "quick.conf"
     quick.write_text(Path(session.settings_path(session.Wanted())).read_text() + QUICK)
@@ -37,7 +37,7 @@ def quick_settings(folder: Path) -> str:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     need_spark()
-    from fleet import session
+    from fleet.spark import session
 
     with session.session(session.Wanted(settings=quick_settings(tmp_path_factory.mktemp("settings")))) as started:
         yield started

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from fleet import session
-from tests.fleet.test_mail import free_port
+from fleet.spark import session
+from tests.fleet.mail.test_delivery import free_port
 
 SECRET = "only-for-this-test"
 # A busy machine takes a minute for what a quiet one does in three seconds.

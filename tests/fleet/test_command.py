@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from fleet import nightly, retention, session
+from fleet import nightly
+from fleet.archive import retention
+from fleet.spark import session
 from smoketests import fleet_extra, nightly_command
 from smoketests.report_command import report_command
 from tests.fleet.conftest import need_spark, quick_settings
@@ -279,7 +281,7 @@ def test_a_session_that_starts_a_second_time_uses_the_class_archive_of_the_first
 ) -> None:
     need_spark()
     script = (
-        "import sys; from fleet import session\n"
+        "import sys; from fleet.spark import session\n"
         "wanted = session.Wanted('local[1]', sys.argv[1])\n"
         "with session.session(wanted) as spark:\n"
         "    spark.range(3).count()\n"

@@ -14,11 +14,13 @@ from typing import Any
 
 import pytest
 
-from fleet import manifests, nightly, nights
-from fleet.files import LocalFiles
+from fleet import nightly
+from fleet.archive import manifests
+from fleet.nights import stored_nights
+from fleet.store.files import LocalFiles
 from tests.fleet.conftest import quick_settings
 from tests.fleet.history import NIGHT, header, host, line, write_run
-from tests.fleet.test_mail import PASSWORD, Server, server
+from tests.fleet.mail.test_delivery import PASSWORD, Server, server
 
 __all__ = ["server"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -47,13 +49,13 @@ def settings(folder: Path, server: Server) -> str:
 
 def run(store: Path, mail: str, word: str = "never") -> int:
     settings = quick_settings(store.parent)
-    command = [sys.executable, "-m", "tests.fleet.killed", str(store), NIGHT, mail, settings, word]
+    command = [sys.executable, "-m", "tests.fleet.killed_night", str(store), NIGHT, mail, settings, word]
     environment = {**os.environ, "SMOKE_TEST_PASSWORD": PASSWORD}
     return subprocess.run(command, env=environment, timeout=300, check=False).returncode
 
 
 def tables(store: Path) -> dict[str, str]:
-    folder = store / nights.folder(LocalFiles(str(store)), NIGHT)
+    folder = store / stored_nights.folder(LocalFiles(str(store)), NIGHT)
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 
@@ -117,7 +119,7 @@ def test_two_jobs_do_not_work_on_one_store(tmp_path: Path, hold: Callable[[Path]
     store = make_store(tmp_path)
     hold(store)
 
-    from fleet.files import Busy
+    from fleet.store.files import Busy
 
     with pytest.raises(Busy, match="another nightly job is at work"):
         nightly.run(nightly.Wanted(str(store), NIGHT))
@@ -130,7 +132,7 @@ def hold() -> Any:
 
     def start(store: Path) -> None:
         script = (
-            "import sys, time; from fleet.files import LocalFiles\n"
+            "import sys, time; from fleet.store.files import LocalFiles\n"
             f"with LocalFiles(sys.argv[1]).lock({nightly.LOCK!r}): print('held', flush=True); time.sleep(60)"
         )
         process = subprocess.Popen([sys.executable, "-c", script, str(store)], stdout=subprocess.PIPE, text=True)

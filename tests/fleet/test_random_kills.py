@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from fleet import nightly
-from fleet.files import LocalFiles
+from fleet.store.files import LocalFiles
 from tests.fleet.conftest import quick_settings
 from tests.fleet.history import NIGHT
 from tests.fleet.test_crash import left_overs, make_store, rows, tables
 
 KILLS = int(os.environ.get("SMOKE_KILLS", "30"))
 SCRIPT = (
-    "import sys; from fleet import nightly, session\n"
+    "import sys; from fleet import nightly; from fleet.spark import session\n"
     "nightly.run(nightly.Wanted(sys.argv[1], sys.argv[2], session.Wanted(settings=sys.argv[3])))\n"
 )
 

@@ -11,9 +11,14 @@ from typing import Any
 
 import pytest
 
-from fleet import compact, digest, manifests, nightly, nights, plain_text, reports
-from fleet.files import LocalFiles
-from fleet.night import Night
+from fleet import nightly
+from fleet.archive import compact, manifests
+from fleet.digest import night_digest
+from fleet.nights import stored_nights
+from fleet.nights.night import Night
+from fleet.render import plain_text
+from fleet.store import reports
+from fleet.store.files import LocalFiles
 from tests.fleet.history import NIGHT, header, host, line, write_run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -58,7 +63,7 @@ def test_bad_lines_are_counted_kept_aside_and_named_and_the_rest_is_used(spark: 
     assert changes(judged) == {("new", "a01", "mounts", "/d1")}
     assert sum(aside.lines for aside in judged.aside) == len(BAD) + 1
     assert {aside.source for aside in judged.aside} == {f"date={NIGHT}/030000-r.jsonl"}
-    (said,) = [section for section in digest.digest(judged).sections if section.name == "aside"]
+    (said,) = [section for section in night_digest.digest(judged).sections if section.name == "aside"]
     assert {told for told in BAD.values() if not any(told in row.text for row in said.lines)} == set()
     kept = list((tmp_path / "_fleet" / "flat" / "bad_lines").rglob("*.json"))
     lines = [json.loads(text) for path in kept for text in path.read_text().splitlines()]
@@ -181,7 +186,7 @@ def test_a_host_that_only_the_controller_speaks_of_is_silent(spark: Any, tmp_pat
     assert [(row["host"], row["silent_days"], row["reason"]) for row in judged.tables["silent_hosts"]] == [
         ("a02", 1, "no answer within 5 s")
     ]
-    assert digest.digest(judged).subject == f"[smoke] {NIGHT}: 1 silent of 2 hosts"
+    assert night_digest.digest(judged).subject == f"[smoke] {NIGHT}: 1 silent of 2 hosts"
 
 
 def test_the_inventory_says_who_is_missed(spark: Any, tmp_path: Path) -> None:
@@ -204,7 +209,7 @@ def test_the_inventory_says_who_is_missed(spark: Any, tmp_path: Path) -> None:
     assert sorted(row["host"] for row in judged.tables["silent_hosts"]) == ["gone", "never"]
     (cluster,) = judged.tables["cluster_health"]
     assert (cluster["hosts"], cluster["silent_hosts"], cluster["maintenance_hosts"]) == (5, 2, 1)
-    assert "never" in plain_text.text(digest.digest(judged))
+    assert "never" in plain_text.text(night_digest.digest(judged))
 
 
 def test_a_day_without_any_report_says_so(spark: Any, tmp_path: Path) -> None:
@@ -212,7 +217,7 @@ def test_a_day_without_any_report_says_so(spark: Any, tmp_path: Path) -> None:
 
     judged = night(spark, tmp_path)
 
-    said = digest.digest(judged)
+    said = night_digest.digest(judged)
     assert said.subject == f"[smoke] {NIGHT}: no reports; 2 hosts known"
     assert said.headline.startswith(f"No report at all came in on {NIGHT}.")
 
@@ -265,7 +270,7 @@ def test_findings_of_two_clusters_as_wholes_are_both_told(spark: Any, tmp_path: 
     clusters = [(row["cluster"], row["hosts"], row["cluster_criticals"]) for row in judged.tables["cluster_health"]]
     assert clusters == [("prod-a", 1, 1), ("prod-b", 1, 1)]
     assert judged.tables["silent_hosts"] == []
-    words = plain_text.text(digest.digest(judged))
+    words = plain_text.text(night_digest.digest(judged))
     assert ("3 partitions have no leader" in words, "17 partitions have no leader" in words) == (True, True)
 
 
@@ -334,7 +339,7 @@ def test_numbers_beyond_all_bounds_and_a_clock_at_2000_spoil_no_table(spark: Any
     judged = night(spark, tmp_path)
 
     assert max(row["age_days"] for row in judged.tables["changes"]) <= 1
-    stored = (tmp_path / nights.folder(LocalFiles(str(tmp_path)), NIGHT)).glob("*.jsonl")
+    stored = (tmp_path / stored_nights.folder(LocalFiles(str(tmp_path)), NIGHT)).glob("*.jsonl")
     assert [path.name for path in stored if "Infinity" in path.read_text() or "NaN" in path.read_text()] == []
 
 
@@ -353,8 +358,8 @@ def test_hostile_words_stay_in_their_own_row(spark: Any, tmp_path: Path) -> None
 
     (row,) = judged.tables["changes"]
     assert (row["host"], len(row["item"]), len(row["reason"])) == ("x'; DROP TABLE fleet; --", 200, 500)
-    assert "\x1b" not in plain_text.text(digest.digest(judged))
-    assert "[2Jiii" in "".join(plain_text.text(digest.digest(judged)).split())  # lines are broken anywhere
+    assert "\x1b" not in plain_text.text(night_digest.digest(judged))
+    assert "[2Jiii" in "".join(plain_text.text(night_digest.digest(judged)).split())  # lines are broken anywhere
     assert {row["host"] for row in judged.tables["host_health"]} == {"a01", "x'; DROP TABLE fleet; --"}
 
 

@@ -10,15 +10,21 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bench import fleet_store
-from fleet import addresses, delivery, flat, manifests, nightly, page, periods, plain_text, reports, summary
-from fleet.digest import Digest
-from fleet.files import LocalFiles
-from fleet.period_digest import summary as summarise
-from fleet.period_facts import Facts, facts
+from fleet import nightly, summary
+from fleet.archive import manifests
+from fleet.digest import page_paths
+from fleet.digest.night_digest import Digest
+from fleet.digest.period_digest import summary as summarise
+from fleet.ingest import flat_tables
+from fleet.mail import delivery
+from fleet.nights.period_facts import Facts, facts
+from fleet.render import html_page, plain_text
 from fleet.site import folder, summaries
+from fleet.store import periods, reports
+from fleet.store.files import LocalFiles
 from smoketests import nightly_command
-from tests.fleet.test_mail import Server, night, server, settings  # noqa: F401
-from tests.fleet.test_site import Read
+from tests.fleet.mail.test_delivery import Server, night, server, settings  # noqa: F401
+from tests.fleet.site.test_pages import Read
 
 duckdb = pytest.importorskip("duckdb")
 SUNDAY, YESTERDAY = "2026-11-15", "2026-11-22"
@@ -55,7 +61,10 @@ def judged(store: Path, date: str, *changes: dict[str, Any], **more: list[dict[s
 
 def measured(store: Path, date: str, disks: str = "", mounts: str = "") -> None:
     """A day's Parquet. disks: `host item slot status`, mounts: `host item percent`, one a line."""
-    rows, paths = dict.fromkeys(flat.TABLES, 0), dict[str, list[str]]((table, []) for table in flat.TABLES)
+    rows, paths = (
+        dict.fromkeys(flat_tables.TABLES, 0),
+        dict[str, list[str]]((table, []) for table in flat_tables.TABLES),
+    )
     day = reports.number_of(date)
     picked = {
         "disks": [(f"'prod-a' AS cluster, '{host}' AS host, '{item}' AS item, '{item}' AS disk, '{slot}' AS slot, "
@@ -69,7 +78,9 @@ def measured(store: Path, date: str, disks: str = "", mounts: str = "") -> None:
         if found:
             path = f"{manifests.FLAT}/{table}/run=x/date={date}/part-0.parquet"
             (store / path).parent.mkdir(parents=True)
-            duckdb.execute(f"CREATE OR REPLACE TEMP TABLE t ({flat.COLUMNS[table].replace('STRING', 'VARCHAR')})")
+            duckdb.execute(
+                f"CREATE OR REPLACE TEMP TABLE t ({flat_tables.COLUMNS[table].replace('STRING', 'VARCHAR')})"
+            )
             for one in found:
                 duckdb.execute(f"INSERT INTO t BY NAME SELECT {day} AS day, {one}")
             duckdb.execute(f"COPY t TO '{store / path}' (FORMAT parquet)")
@@ -247,8 +258,8 @@ def test_a_week_is_mailed_once_kept_and_put_beside_the_pages(
     server: Server,  # noqa: F811
 ) -> None:
     store, site, out = a_week(tmp_path / "store"), tmp_path / "site", tmp_path / "out"
-    host = addresses.host_page("prod-a", "kafka-b01")
-    folder.write(str(site), [("index.html", b"night"), (host, b""), (addresses.cluster_page("prod-a"), b"")])
+    host = page_paths.host_page("prod-a", "kafka-b01")
+    folder.write(str(site), [("index.html", b"night"), (host, b""), (page_paths.cluster_page("prod-a"), b"")])
     config = tmp_path / "mail.yaml"
     known = settings(server)
     config.write_text(f"host: localhost\nport: {server.port}\nto: [ops@example.org]\nsender: smoke@example.org\n"
@@ -267,9 +278,9 @@ def test_a_week_is_mailed_once_kept_and_put_beside_the_pages(
     assert "its mail was sent before" in second.output
     assert (store / "_fleet/summary/week=2026-W46/summary.txt").read_text() in first.output
     assert (out / "index.html").exists()
-    text = (site / addresses.summary_page("2026-W46")).read_text()
+    text = (site / page_paths.summary_page("2026-W46")).read_text()
     assert f'href="../{host}"' in text and "kafka-a03</a>" not in text
-    assert "week 2026-W46: 1 new" in (site / addresses.SUMMARIES).read_text()
+    assert "week 2026-W46: 1 new" in (site / page_paths.SUMMARIES).read_text()
     assert (site / "pictures/2026-W46.png").read_bytes().startswith(b"\x89PNG")
     assert (site / "index.html").read_text() == "night"
     assert [name for name in os.listdir(site) if name.startswith("pages-")] == [os.readlink(site / "current")]
@@ -294,7 +305,7 @@ def test_the_pages_of_the_next_night_keep_the_summaries(tmp_path: Path) -> None:
     made = dict(summaries.pages(kept, lambda _path: False))
 
     assert [one.said.date for one in kept] == ["2026-11", "2026-W46"]
-    assert {addresses.summary_page("2026-11"), addresses.summary_page("2026-W46"), addresses.SUMMARIES} <= set(made)
+    assert {page_paths.summary_page("2026-11"), page_paths.summary_page("2026-W46"), page_paths.SUMMARIES} <= set(made)
     assert kept[1].said == summarise(found(store))
     links = {link for path, content in made.items() if path.endswith("html") for link in Read(content.decode()).links}
     assert not [link for link in links if "hosts/" in link or "clusters/prod" in link]
@@ -306,7 +317,7 @@ def test_a_summary_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     (store / "_fleet/summary/week=2026-W46/digest.json").write_text('{"first": 3}')
 
     assert summaries.kept(LocalFiles(str(store))) == []
-    assert b"None yet" in dict(summaries.pages([], lambda _path: True))[addresses.SUMMARIES]
+    assert b"None yet" in dict(summaries.pages([], lambda _path: True))[page_paths.SUMMARIES]
 
 
 def test_what_hosts_say_is_escaped_and_bounded_and_the_mail_small(tmp_path: Path) -> None:
@@ -316,7 +327,7 @@ def test_what_hosts_say_is_escaped_and_bounded_and_the_mail_small(tmp_path: Path
     judged(tmp_path, SUNDAY, *rows)
 
     said = summarise(found(tmp_path))
-    html = page.html(said, [], page.by_cid, "https://ops.example.org/smoke")
+    html = html_page.html(said, [], html_page.by_cid, "https://ops.example.org/smoke")
 
     assert "<script" not in html and "\x1b" not in html and "\u202e" not in html
     assert len(html.encode()) < 90_000

@@ -56,7 +56,8 @@ from agent.sources import (
 )
 from agent.sources.packet_conditions import Connection
 from agent.state import State
-from fleet import mail, manifests
+from fleet.archive import manifests
+from fleet.mail import message
 from inventory import ranges
 from inventory.model import Host
 from smoketests import belief, host_keys
@@ -206,7 +207,7 @@ def _mail_settings(text: str) -> None:
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", errors="replace") as file:
         file.write(text)
         file.flush()
-        mail.read_settings(file.name)
+        message.read_settings(file.name)
 
 
 class _OneFile:
@@ -309,7 +310,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "nightly": Family(
         {"settings": _mail_settings, "manifest": _manifest},
-        ["tests/fleet/test_mail.py", "tests/fleet/test_compact.py"], (mail.BadSettings,),
+        ["tests/fleet/mail/test_delivery.py", "tests/fleet/test_compact.py"], (message.BadSettings,),
     ),
     "readers": Family(
         {"member": _zookeeper_member, "broker": lambda text: zookeeper_reader.parse_broker("1", text.encode()),

@@ -1,0 +1,254 @@
+"""The roll-up of the disks, night after night: last night's, and the days since, make tonight's.
+
+A night thus reads one day of disks, however long the history is. Each roll-up has a record of the days that it holds
+and of its files. It is used only where those days are still what they were and its files are whole; else an earlier one
+is, or all is made anew from the days' Parquet. A day that was compacted again, or came late, is thus healed together
+with all that follows. Written aside, counted, and valid by the rename of its record, as the days are.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from fleet.archive import manifests
+from fleet.archive.compact import Incomplete
+from fleet.archive.manifests import HOME, Manifest, Part
+from fleet.ingest import flat_tables
+from fleet.rollup import columns
+from fleet.store import reports
+from fleet.store.files import Files
+
+RECORDS = f"{HOME}/rollup"
+DISKS = f"{HOME}/rollup_disks"
+# A late report makes the roll-ups of its day and of those after it void: the one before must be there still.
+KEEP_DAYS = 40
+# What is sorted at once, for a store without a roll-up.
+AT_ONCE = 31
+STEP_DAYS = 30
+
+
+class Steps(NamedTuple):
+    """A file of `disk_steps`, and the last day that it has."""
+
+    last: int
+    part: Part
+
+
+class Record(NamedTuple):
+    """What one roll-up holds. days: date -> what the day's Parquet was when it was read."""
+
+    date: str
+    layout: int
+    days: dict[str, str]
+    lives: list[Part]
+    steps: list[Steps]
+
+    @property
+    def day(self) -> int:
+        return reports.number_of(self.date)
+
+    @property
+    def files(self) -> list[Part]:
+        return [*self.lives, *(one.part for one in self.steps)]
+
+    def text(self) -> bytes:
+        return json.dumps(self._asdict(), indent=1).encode()
+
+
+def read(files: Files, date: str) -> Record | None:
+    """None where there is none, or a damaged one, or one of another layout."""
+    try:
+        said = json.loads(files.read(f"{RECORDS}/{date}.json"))
+        lives = [Part(*map(str, part)) for part in said["lives"]]
+        steps = [Steps(int(last), Part(*map(str, part))) for last, part in said["steps"]]
+        days = {str(day): str(what) for day, what in said["days"].items()}
+        found = Record(str(said["date"]), int(said["layout"]), days, lives, steps)
+    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    return found if (found.date, found.layout) == (date, columns.LAYOUT) else None
+
+
+def fingerprint(made: Manifest) -> str:
+    """Of a day's disks: another one whenever the day is compacted again."""
+    return f"{zlib.crc32(repr(made.files['disks']).encode()):08x}"
+
+
+def history(files: Files, valid: Sequence[Manifest], date: str) -> dict[str, Manifest]:
+    """The days that a roll-up of this night is about: those of the window as they are valid, and the older ones."""
+    night = reports.number_of(date)
+    first = min((reports.number_of(made.date) for made in valid), default=night)
+    found = {made.date: made for made in valid}
+    for day in manifests.dates(files):
+        if night - columns.YEAR_DAYS < reports.number_of(day) < first:
+            made = manifests.manifest(files, day)
+            if made:
+                found[day] = made
+    return dict(sorted(found.items()))
+
+
+def usable(files: Files, date: str, known: dict[str, Manifest]) -> Record | None:
+    """The newest roll-up that holds these days as they are, up to its own one, and no other. A day that fell out at the
+    old end may still be in it: its bits are not asked for."""
+    marks = {day: fingerprint(made) for day, made in known.items()}
+    oldest = min(marks, default=date)
+    for day in sorted(_dates(files), reverse=True):
+        record = read(files, day) if day <= date else None
+        if not record:
+            continue
+        held = {one: mark for one, mark in record.days.items() if one >= oldest}
+        if held == {one: mark for one, mark in marks.items() if one <= day} and held and _is_whole(files, record):
+            return record
+    return None
+
+
+def _dates(files: Files) -> list[str]:
+    names = (entry.name.removesuffix(".json") for entry in files.list(RECORDS) if entry.name.endswith(".json"))
+    return [name for name in names if reports.is_date(name)]
+
+
+def _is_whole(files: Files, record: Record) -> bool:
+    try:
+        return all(files.stamp(part.path) == part.stamp for part in record.files)
+    except OSError:
+        return False
+
+
+def bring_up(spark: Any, files: Files, valid: Sequence[Manifest], date: str, tell: Callable[[str], None]) -> None:
+    """Make what is missing up to this night, and its views `disk_lives` and `disk_steps`."""
+    known = history(files, valid, date)
+    record = usable(files, date, known)
+    fresh = [made for day, made in known.items() if not record or day > record.date]
+    for start in range(0, len(fresh), AT_ONCE):
+        several = fresh[start : start + AT_ONCE]
+        record = _Fold(spark, files, record, several).done({made.date for made in valid})
+        tell(f"roll-up {record.date}")
+    _views(spark, files, record, known, date)
+    sweep(files, date)
+
+
+class _Fold:
+    """One roll-up and some days -> the roll-up of the last of them."""
+
+    def __init__(self, spark: Any, files: Files, before: Record | None, days: list[Manifest]) -> None:
+        self._spark = spark
+        self._files = files
+        self._before = before
+        self._days = days
+        self._date = days[-1].date
+        self._folder = f"{DISKS}/run={uuid.uuid4().hex}"
+
+    def done(self, checked: Iterable[str]) -> Record:
+        """Written, counted, and in its place. checked: days whose files were seen to be whole in this night."""
+        whole = [made for made in self._days if made.date in checked or self._disks_are_whole(made)]
+        frame = self._frame([part.path for made in whole for part in made.files["disks"]])
+        wanted = self._write(frame)
+        written = [path for kind in self._folders(self._folder) for path in self._paths(kind)]
+        found = sum(_rows(self._spark, self._files.url(path)) for path in written)
+        if found != wanted:
+            raise Incomplete(f"roll-up: {wanted} rows were written and {found} read back")
+        record = self._record(written)
+        self._files.replace(f"{RECORDS}/{self._date}.json", record.text())
+        return record
+
+    def _disks_are_whole(self, made: Manifest) -> bool:
+        return not manifests.damage(self._files, made._replace(files={"disks": made.files["disks"]}))
+
+    def _frame(self, fresh: list[str]) -> Any:
+        _read(self._spark, self._files, fresh, flat_tables.COLUMNS["disks"]).createOrReplaceTempView("fresh_disks")
+        known = [part.path for part in self._before.lives] if self._before else []
+        _read(self._spark, self._files, known, columns.COLUMNS).createOrReplaceTempView("known_disks")
+        night = reports.number_of(self._date)
+        return self._spark.sql(columns.fold(self._before.day if self._before else night, night))
+
+    def _write(self, frame: Any) -> int:
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F
+
+        seen = Observation()
+        counted = frame.observe(seen, F.count(F.lit(1)).alias("rows"))
+        counted.write.partitionBy("is_last", "stepped").parquet(self._files.url(self._folder))
+        self._files.settle(self._folder)
+        return int(seen.get["rows"])
+
+    def _folders(self, path: str) -> list[str]:
+        return [f"{path}/{entry.name}" for entry in self._files.list(path) if entry.is_folder]
+
+    def _paths(self, kind: str) -> list[str]:
+        """The files of is_last=…/stepped=…"""
+        below = [(folder, entry.name) for folder in self._folders(kind) for entry in self._files.list(folder)]
+        return [f"{folder}/{name}" for folder, name in below if name.endswith(".parquet")]
+
+    def _record(self, written: list[str]) -> Record:
+        night = reports.number_of(self._date)
+        parts = [Part(path, self._files.stamp(path)) for path in written]
+        before = self._before or Record(self._date, columns.LAYOUT, {}, [], [])
+        old = [one for one in before.steps if one.last > night - STEP_DAYS]
+        return Record(
+            self._date,
+            columns.LAYOUT,
+            {**before.days, **{made.date: fingerprint(made) for made in self._days}},
+            [part for part in parts if "/is_last=true/" in part.path],
+            [*old, *(Steps(night, part) for part in parts if "/stepped=true/" in part.path)],
+        )
+
+
+def _rows(spark: Any, url: str) -> int:
+    """Of one Parquet file, by its footer."""
+    jvm = spark.sparkContext._jvm
+    settings = spark.sparkContext._jsc.hadoopConfiguration()
+    path = jvm.org.apache.hadoop.fs.Path(url)
+    source = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(path, settings)
+    reader = jvm.org.apache.parquet.hadoop.ParquetFileReader.open(source)
+    try:
+        return int(reader.getRecordCount())
+    finally:
+        reader.close()
+
+
+def _read(spark: Any, files: Files, paths: Sequence[str], ddl: str) -> Any:
+    if not paths:
+        return spark.sql(flat_tables.empty(ddl))
+    return spark.read.schema(ddl).parquet(*map(files.url, paths))
+
+
+def _views(spark: Any, files: Files, record: Record | None, known: dict[str, Manifest], date: str) -> None:
+    night = reports.number_of(date)
+    lives = [part.path for part in record.lives] if record else []
+    steps = [one.part.path for one in record.steps] if record else []
+    _read(spark, files, lives, columns.COLUMNS).createOrReplaceTempView("rolled_lives")
+    _read(spark, files, steps, columns.COLUMNS).createOrReplaceTempView("rolled_steps")
+    for name, query in queries(record.day if record else night, oldest(known, night), night).items():
+        spark.sql(query).createOrReplaceTempView(name)
+
+
+def oldest(known: Iterable[str], night: int) -> int:
+    """The first day that counts: bits of days that are not kept any more do not."""
+    return max(night - columns.YEAR_DAYS + 1, min(map(reports.number_of, known), default=night))
+
+
+def queries(made: int, first: int, night: int) -> dict[str, str]:
+    """The views of a night over `rolled_lives` and `rolled_steps`, which hold the days up to `made`."""
+    return {
+        "disk_lives": columns.lives(first, made, night),
+        "disk_steps": columns.steps(max(first, night - STEP_DAYS + 1), night),
+    }
+
+
+def sweep(files: Files, date: str) -> None:
+    """Remove the records that nobody will ask for, damaged ones too, and the files that none names."""
+    oldest_kept = reports.date_of(reports.number_of(date) - KEEP_DAYS)
+    kept = []
+    for day in _dates(files):
+        record = read(files, day)
+        if record and day > oldest_kept:
+            kept.append(record)
+        else:
+            files.delete(f"{RECORDS}/{day}.json")
+    named = {part.path.split("/run=")[1].split("/")[0] for record in kept for part in record.files}
+    for run in files.list(DISKS):
+        if run.name.removeprefix("run=") not in named:
+            files.delete(f"{DISKS}/{run.name}")
