@@ -31,6 +31,9 @@ NAME = st.tuples(st.sampled_from(["kafka-a", "zk", "r"]), NUMBER, st.sampled_fro
         (["r1n1", "r2n1", "r3n1"], "r[1-3]n1"),
         ([], ""),
         (["a1", "a1"], "a1"),
+        (["zk", "zk1", "zk2"], "zk,zk[1-2]"),
+        ([f"a{number}" for number in range(11)], "a[0-10]"),
+        (["r1n1", "r1n2", "r2n7"], "r1n[1-2],r2n7"),
     ],
 )
 def test_names_are_folded_as_clustershell_writes_them(names: list[str], short: str) -> None:
@@ -141,7 +144,7 @@ def test_one_host_cannot_fill_the_table() -> None:
              enumerate("abcdefghijklmnopqrstuvwxyz" * 100)]  # fmt: skip
     rows = fold([*flood, *(of("kafka-a02", item=str(n), reason=f"v{n}") for n in range(3))])
 
-    assert len([row for row in rows if row.hosts == ("kafka-a01",)]) == MOST_ROWS_OF_A_HOST + 1
+    assert len([row for row in rows if row.hosts == ("kafka-a01",)]) == 21, "twenty, and one that counts the others"
     assert [row.hosts for row in rows[-3:]] == [("kafka-a02",)] * 3
     assert "more findings of kafka-a01 alone" in rows[MOST_ROWS_OF_A_HOST].sentence
     assert sum(row.findings for row in rows[:MOST_ROWS_OF_A_HOST]) < len(flood)
@@ -162,3 +165,181 @@ def test_an_item_that_only_repeats_the_host_or_the_check_does_not_lead_the_sente
     clock = finding("critical", check="clock", item="clock", reason="not synchronised")
 
     assert [row.sentence for row in fold([silent, clock])] == ["not synchronised", "refuses connections"]
+
+
+@pytest.mark.parametrize(
+    ("item", "reason", "sentence"),
+    [
+        ("sda", "3 sectors cannot be read", "sda: 3 sectors cannot be read"),
+        ("sda", "sda cannot be read", "sda cannot be read"),
+        ("-", "not synchronised", "not synchronised"),
+        # a name without a letter, that the sentence has by chance or not
+        ("2", "2 sectors cannot be read", "2 sectors cannot be read"),
+        ("3", "2 sectors cannot be read", "3: 2 sectors cannot be read"),
+    ],
+)
+def test_the_item_leads_a_sentence_that_does_not_name_it(item: str, reason: str, sentence: str) -> None:
+    assert [row.sentence for row in fold([of("kafka-a01", item=item, reason=reason)])] == [sentence]
+
+
+def test_several_items_lead_the_sentence_that_is_true_of_each() -> None:
+    (row,) = fold([of("kafka-a01", item=item, reason="3 sectors cannot be read") for item in ("sdb", "sda")])
+
+    assert row.sentence == "sda,sdb: 3 sectors cannot be read"
+
+
+@pytest.mark.parametrize(("names", "rows"), [(("d", "e"), 2), (("d1", "d2"), 1), (("ab", "cd"), 1), (("17", "18"), 2)])
+def test_a_name_of_one_letter_or_of_digits_alone_is_no_mark_in_a_sentence(names: tuple[str, str], rows: int) -> None:
+    folded = fold(of(host, item=name, reason=f"{name} is worn") for host, name in zip(("h-a", "h-b"), names))
+
+    assert len(folded) == rows or {row.items for row in folded} == {(name,) for name in names}
+    assert len({row.sentence for row in folded}) == 2
+
+
+def test_six_groups_of_names_are_all_named_and_the_seventh_is_not() -> None:
+    def named(names: str) -> str:
+        (row,) = fold([of("kafka-a01", item=f"vol-{name}", reason="worn") for name in names])
+        return row.sentence
+
+    assert named("abcdef") == "vol-a,vol-b,vol-c,vol-d,vol-e,vol-f: worn"
+    assert named("abcdefg") == "vol-a,vol-b,vol-c,vol-d,vol-e,vol-f,… (7 in all): worn"
+
+
+def cause(status: str = "critical", **fields: Any) -> dict[str, Any]:
+    """One controller for what two checks see of two disks."""
+    facts = {"seen_by": [["smart", "sda"], ["mounts", "/kafka/d1"]]}
+    given = {"host": "kafka-a01", "check": "shared_fate", "item": "controller", "reason": "it died", "facts": facts}
+    return of(**{**given, "status": status, **fields})
+
+
+def effect(status: str = "critical", **fields: Any) -> dict[str, Any]:
+    return of("kafka-a01", status=status, **{"check": "smart", "item": "sda", "reason": "does not answer", **fields})
+
+
+def test_what_has_a_cause_stands_behind_the_row_of_the_cause() -> None:
+    rows = fold([effect(), effect(check="mounts", item="/kafka/d1"), cause(), effect(item="sdb"), effect(check="raid")])
+
+    assert {(row.check, row.items) for row in rows} == {
+        ("shared_fate", ("controller",)), ("smart", ("sdb",)), ("raid", ("sda",))}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("of_cause", "of_effect", "shown"),
+    [("critical", "critical", False), ("critical", "warning", False), ("warning", "critical", True),
+     ("unknown", "critical", True), ("warning", "unknown", True)],
+)  # fmt: skip
+def test_a_cause_hides_nothing_that_is_worse_than_itself(of_cause: str, of_effect: str, shown: bool) -> None:
+    rows = fold([cause(of_cause), effect(of_effect)])
+
+    assert ("smart" in {row.check for row in rows}) is shown
+    assert "shared_fate" in {row.check for row in rows}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        cause(host="kafka-a02"),
+        cause(host=""),
+        cause(check="smart", item="sdb"),
+        cause(facts={}),
+        cause(facts={"seen_by": None}),
+        cause(facts={"seen_by": "smart"}),
+        cause(facts={"seen_by": {"smart": "sda"}}),
+        cause(facts={"seen_by": ["ab", ["smart"], ["smart", "sda", "x"], ("smart", "sda"), 7, None]}),
+        cause(facts={"seen_by": [["smart", "sdb"], ["raid", "sda"]]}),
+        cause(facts=["smart", "sda"]),
+        cause(facts=None),
+    ],
+)
+def test_only_a_cause_on_the_same_host_that_names_check_and_item_hides_a_finding(other: dict[str, Any]) -> None:
+    rows = fold([effect(), other])
+
+    assert ("smart", ("sda",)) in {(row.check, row.items) for row in rows}
+    assert len(rows) == 2
+
+
+@pytest.mark.parametrize("status", ["ok", "skipped"])
+def test_no_finding_is_lost_though_its_status_is_the_mildest(status: str) -> None:
+    assert len(fold([effect(status)])) == 1
+
+
+def test_a_cause_that_another_cause_names_stays_in_sight() -> None:
+    first = cause("warning", item="bus", facts={"seen_by": [["shared_fate", "controller"]]})
+
+    assert [row.items for row in fold([first, cause("warning")])] == [("bus", "controller")]
+
+
+def test_a_row_is_as_old_as_the_oldest_of_its_findings_and_says_so_only_if_it_is_older_than_this_run() -> None:
+    old, older = "2026-11-19T00:00:00Z", "2026-11-18T00:00:00Z"
+
+    def since(*moments: str) -> str:
+        (row,) = fold([of(f"kafka-a0{number}", first_seen=moment) for number, moment in enumerate(moments)])
+        return row.since
+
+    assert (since(old, older, AT), since(old, AT), since(AT, AT)) == (older, old, "")
+
+
+def test_a_row_is_as_old_as_the_oldest_though_each_host_has_a_clock_of_its_own() -> None:
+    early, late = "2026-11-20T03:10:00Z", "2026-11-20T03:14:00Z"
+    (row,) = fold([of("kafka-a01", at=early, first_seen=early), of("kafka-a02", at=late, first_seen=late)])
+
+    assert row.since == early
+
+
+def test_what_was_first_seen_by_the_run_before_is_not_new() -> None:
+    before, after = "2026-11-19T00:00:00Z", "2026-11-19T00:00:01Z"
+    findings = [of("kafka-a01", first_seen=before), of("kafka-a02", first_seen=after), of("kafka-a03", first_seen=AT)]
+
+    assert [row.new for row in fold(findings, previous_at=before)] == [2]
+    assert [row.new for row in fold(findings)] == [0], "without a run before nothing is called new"
+
+
+def test_rows_of_several_hosts_stand_by_the_name_of_the_first() -> None:
+    rows = fold([of("kafka-a01", reason="x"), of("kafka-a10", reason="x"), of("kafka-a2", reason="y")])
+
+    assert [row.hosts for row in rows] == [("kafka-a01", "kafka-a10"), ("kafka-a2",)]
+
+
+def test_rows_of_one_host_stand_by_check_and_item() -> None:
+    rows = fold([of("kafka-a01", check=check, item=item, reason=f"reason {check} {item}")
+                 for check, item in (("smart", "x"), ("cpu", "z"), ("cpu", "y"))])  # fmt: skip
+
+    assert [(row.check, row.items) for row in rows] == [("cpu", ("y",)), ("cpu", ("z",)), ("smart", ("x",))]
+
+
+def letters(number: int) -> str:
+    return chr(ord("a") + number // 26) + chr(ord("a") + number % 26)
+
+
+def flood(count: int, status: str, host: str = "kafka-a01") -> list[dict[str, Any]]:
+    """Findings of one host that do not fold, in the order of their names."""
+    return [of(host, status=status, item=letters(n), reason=f"odd {letters(n)}{letters(n)}") for n in range(count)]
+
+
+def test_twenty_rows_of_a_host_are_shown_and_no_row_counts_others() -> None:
+    rows = fold(flood(20, "warning"))
+
+    assert len(rows) == 20 and all(row.check == "swappiness" for row in rows)
+
+
+def test_the_row_that_counts_the_others_is_as_severe_as_the_worst_of_them_and_stands_with_its_kind() -> None:
+    rows = fold(
+        [*flood(22, "critical"), *flood(3, "warning"), of("kafka-a02", status="critical", reason="v")],
+        previous_at="2026-11-19T00:00:00Z",
+    )
+    more = rows[21]
+
+    assert (more.status, more.hosts, more.check, more.items) == ("critical", ("kafka-a01",), "…", ("-",))
+    assert "5 more findings" in more.sentence and (more.playbook, more.since, more.new) == ("", "", 5)
+    assert [row.hosts[0] for row in rows] == ["kafka-a01"] * 20 + ["kafka-a02", "kafka-a01"]
+
+
+def test_what_several_hosts_share_is_shown_however_much_each_of_them_says() -> None:
+    shared = [of(host, status="warning", reason="shared") for host in ("kafka-a01", "kafka-a02")]
+    rows = fold([*flood(30, "critical"), *shared])
+
+    assert ("kafka-a01", "kafka-a02") in [row.hosts for row in rows]
+
+
+def test_a_row_has_as_many_findings_as_hosts_and_items_together() -> None:
+    assert Row("warning", ("a", "b"), "smart", ("x", "y", "z"), "worn").findings == 6
