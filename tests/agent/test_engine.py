@@ -169,7 +169,9 @@ def test_the_deadline_of_the_run_ends_it_and_every_item_is_still_named(monkeypat
     assert time.monotonic() - started < 5
     assert len(findings) == engine.PARALLEL + 5
     assert {finding.status for finding in findings.values()} == {"unknown"}
-    assert "not asked" in findings[str(engine.PARALLEL + 4)].verdict.reason
+    assert ["not asked" in findings[str(number)].verdict.reason for number in range(engine.PARALLEL + 5)] == (
+        [False] * engine.PARALLEL + [True] * 5
+    )
 
 
 def test_what_was_stuck_last_time_is_asked_last_and_alone_and_says_for_how_long(
@@ -266,3 +268,246 @@ def test_limits_that_a_check_does_not_have_are_named_and_not_ignored_in_silence(
     assert "vm.swappiness" in found
     said = HandmadeHost(expected=Expected(roles=("broker",), limits={"swappiness": {"swappiness_warning": 60}}))
     assert "limits" not in {one.item for one in engine.run(said, ["swappiness"])}
+
+
+def order_of_loading(monkeypatch: pytest.MonkeyPatch, host: HandmadeHost, wanted: Sequence[str]) -> list[str]:
+    loaded: list[str] = []
+
+    def load(name: str) -> Any:
+        loaded.append(name)
+        return a_check(
+            items="ab", look=lambda host, item: sleepy(0.05 if (name, item) == ("slow", "a") else 0)(host, item)
+        )
+
+    monkeypatch.setattr(engine, "load", load)
+    list(engine.run(host, wanted))
+    return loaded
+
+
+def test_the_check_that_took_longest_last_time_begins_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = HandmadeHost()
+    assert order_of_loading(monkeypatch, first, ["quick", "slow", "other"]) == ["quick", "slow", "other"]
+    second = next_run(first)
+    assert order_of_loading(monkeypatch, second, ["quick", "new", "slow"])[0] == "slow"
+    third = next_run(second)
+    assert order_of_loading(monkeypatch, third, ["other"]) == ["other"]
+    assert order_of_loading(monkeypatch, next_run(third), ["quick", "slow"])[0] == "slow", "though one run left it out"
+
+
+@pytest.mark.parametrize("damaged", [None, 7, [["b", 5]], {"b": "5"}, {"b": None}, {"b": True}, {"b": 9.5}, {"c": 9}])
+def test_times_that_are_none_leave_the_order_as_it_is(monkeypatch: pytest.MonkeyPatch, damaged: object) -> None:
+    first = HandmadeHost()
+    first.state.remember("took_ms", damaged)
+
+    assert order_of_loading(monkeypatch, next_run(first), ["a", "b"]) == ["a", "b"]
+
+
+def test_a_check_took_as_long_as_its_slowest_item(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = HandmadeHost()
+    uneven = a_check(items="ab", look=lambda host, item: sleepy(0.2 if item == "a" else 0)(host, item))
+    findings = by_item(run(monkeypatch, host, one=uneven))
+
+    assert 200 <= findings["a"].duration_ms < 1500 and findings["b"].duration_ms < findings["a"].duration_ms
+    assert next_run(host).state.remembered("took_ms") == {"one": findings["a"].duration_ms}
+
+
+def test_a_tool_that_does_not_answer_has_taken_as_long_as_we_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    for_ever = threading.Event()
+    hangs = a_check(look=lambda _host, _item: for_ever.wait(), DEADLINE_S=0.3)
+
+    (finding,) = run(monkeypatch, HandmadeHost(), one=hangs)
+    for_ever.set()
+
+    assert 300 <= finding.duration_ms < 3000 and finding.facts == {}
+
+
+def test_an_item_may_not_take_longer_than_what_is_left_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    for_ever = threading.Event()
+    hangs = a_check(look=lambda _host, _item: for_ever.wait(), DEADLINE_S=60.0)
+
+    started = time.monotonic()
+    (finding,) = run(monkeypatch, HandmadeHost(), deadline_s=0.3, one=hangs)
+    for_ever.set()
+
+    assert 0.3 <= time.monotonic() - started < 5
+    assert finding.status == "unknown" and "no answer in 0 s" in finding.verdict.reason
+
+
+def test_an_item_may_take_ten_seconds_and_a_run_a_minute_where_nobody_says_otherwise() -> None:
+    assert (engine.ITEM_DEADLINE_S, engine.RUN_DEADLINE_S) == (10, 60)
+    assert 8 <= engine.PARALLEL <= 64
+
+
+def test_a_check_that_the_run_had_no_time_for_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "PARALLEL", 1)
+    for_ever = threading.Event()
+    hangs = SimpleNamespace(LIMITS={}, find=lambda _host: for_ever.wait())
+
+    findings = run(monkeypatch, HandmadeHost(), deadline_s=0.3, first=hangs, second=a_check())
+    for_ever.set()
+
+    assert [(one.check, one.item, one.status, one.facts) for one in findings] == [
+        ("first", "-", "unknown", {}), ("second", "-", "unknown", {})]  # fmt: skip
+    assert "not asked" in findings[1].verdict.reason and "not asked" not in findings[0].verdict.reason
+
+
+def test_an_item_that_waits_to_be_asked_alone_is_named_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    for_ever = threading.Event()
+    hangs = a_check(items=["bad", "worse"], look=lambda _host, _item: for_ever.wait(), DEADLINE_S=0.3)
+    first = HandmadeHost()
+    run(monkeypatch, first, one=hangs)
+
+    findings = by_item(run(monkeypatch, next_run(first), deadline_s=0.3, one=hangs))
+    for_ever.set()
+
+    assert {item: "not asked" in finding.verdict.reason for item, finding in findings.items()} == {
+        "bad": False, "worse": True}  # fmt: skip
+
+
+@pytest.mark.parametrize(("after_s", "words"), [(59, ""), (60, ", stuck for 1 min"), (7200, ", stuck for 120 min")])
+def test_a_tool_is_stuck_since_an_earlier_run_from_one_minute_on(
+    monkeypatch: pytest.MonkeyPatch, after_s: float, words: str
+) -> None:
+    hangs = a_check(look=fail(Stuck("smartctl", 8.0)))
+    host = HandmadeHost()
+    (first,) = run(monkeypatch, host, one=hangs)
+    (second,) = run(monkeypatch, next_run(host, after_s=after_s), one=hangs)
+
+    assert second.verdict.reason == first.verdict.reason + words
+
+
+def test_what_answers_again_is_not_stuck_since_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    hangs, fine = a_check(look=fail(Stuck("smartctl", 8.0))), a_check()
+    host = HandmadeHost()
+    for check in (hangs, fine, hangs):
+        (finding,) = run(monkeypatch, host, one=check)
+        host = next_run(host)
+
+    assert "stuck for" not in finding.verdict.reason
+
+
+@pytest.mark.parametrize("failing", [{"look": fail(KeyError("x"))}, {"judge": fail(TypeError("x"))}])
+def test_a_check_that_fails_may_fail_for_its_memory_which_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch, failing: dict[str, Any]
+) -> None:
+    host = HandmadeHost()
+    host.state.remember("note", 1)
+    (finding,) = run(monkeypatch, host, one=a_check(**failing))
+
+    assert (finding.status, finding.facts) == ("unknown", {})
+    assert next_run(host).state.remembered("note") is None
+
+
+def test_a_check_that_cannot_tell_keeps_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = HandmadeHost()
+    host.state.remember("note", 1)
+    run(
+        monkeypatch,
+        host,
+        one=a_check(look=fail(CannotTell("no answer"))),
+        two=a_check(look=fail(NotApplicable("none"))),
+    )
+
+    assert next_run(host).state.remembered("note") == 1
+
+
+@pytest.mark.parametrize("found", [None, "ab", {"a": 1}, 7])
+def test_a_find_that_gives_no_list_has_failed(monkeypatch: pytest.MonkeyPatch, found: object) -> None:
+    odd = a_check()
+    odd.find = lambda _host: found
+
+    (finding,) = run(monkeypatch, HandmadeHost(), one=odd)
+
+    assert (finding.item, finding.status) == ("-", "unknown")
+
+
+def test_a_find_may_give_a_tuple(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = a_check()
+    check.find = lambda _host: ("a", "b")
+
+    assert sorted(by_item(run(monkeypatch, HandmadeHost(), one=check))) == ["a", "b"]
+
+
+def test_a_finding_has_the_facts_that_it_was_judged_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    (finding,) = run(monkeypatch, HandmadeHost(), one=a_check(look=lambda _host, _item: Facts(7)))
+
+    assert (finding.facts, finding.verdict.reason) == ({"number": 7}, "7")
+
+
+def test_a_run_of_no_check_asks_none_and_a_run_that_names_none_asks_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = order_of_loading(monkeypatch, HandmadeHost(), [])
+    assert asked == []
+    monkeypatch.setattr(engine, "names", lambda: ["one", "two"])
+    assert {finding.check for finding in engine.run(HandmadeHost())} == {"one", "two"}
+
+
+def test_the_checks_are_the_files_of_their_folder_in_order() -> None:
+    names = engine.names()
+
+    assert names == sorted(names) and "swappiness" in names and len(names) > 20
+    assert not [name for name in names if name.startswith("__") or name.endswith(".py")]
+    assert engine.load("swappiness").LIMITS
+
+
+def test_a_check_judges_by_its_own_limits_and_nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def judge(_facts: Any, limits: Any) -> Verdict:
+        seen.append(dict(limits))
+        return ok("")
+
+    said: dict[str, dict[str, Any]] = {
+        "one": {"high_warning": 5, "items": {"b": {"high_warning": 1}}},
+        "two": {"high_warning": 2},
+    }
+    host = HandmadeHost(expected=Expected(limits=said))
+    findings = run(monkeypatch, host, one=a_check(judge=judge), three=a_check(judge=judge))
+
+    assert [finding.item for finding in findings] == ["a", "a"], "these limits all exist"
+    assert sorted(row["high_warning"] for row in seen) == [5, 10]
+    assert all(set(row) == {"high_warning"} for row in seen)
+    assert host.expected.limits == said, "the inventory stays as it is for the next item"
+
+
+def test_limits_of_a_check_that_has_none_are_named_in_order_and_in_short() -> None:
+    check: Any = SimpleNamespace(LIMITS={})
+    said = {"z" * 99: 1, "items": {"sda": {"b": 1}, "sdb": {"a": 1, "b": 2}}}
+    first, second, third = engine.unknown_limits(check, said)
+
+    assert "'a'" in first and "'b'" in second and "none" in first
+    assert "z" * 60 in third and "z" * 61 not in third
+    assert engine.unknown_limits(check, {}) == []
+
+
+def test_limits_that_are_not_known_cost_the_check_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = HandmadeHost(expected=Expected(limits={"one": {"low_warning": 5}}))
+    findings = by_item(run(monkeypatch, host, one=a_check()))
+
+    assert {item: finding.status for item, finding in findings.items()} == {"limits": "warning", "a": "ok"}
+    assert "high_warning" in findings["limits"].verdict.reason
+    assert (findings["limits"].facts, findings["limits"].duration_ms) == ({}, 0)
+
+
+def test_what_the_inventory_skips_is_not_loaded_and_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = HandmadeHost(expected=Expected(skip={"slow": "no disks here"}))
+
+    assert order_of_loading(monkeypatch, host, ["slow", "quick"]) == ["quick"]
+    (skipped, *_rest) = run(monkeypatch, host, slow=a_check())
+    assert (skipped.item, skipped.facts, skipped.duration_ms) == ("-", {}, 0)
+
+
+def test_a_check_that_finds_nothing_or_cannot_be_loaded_has_no_item_and_no_facts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    findings = run(monkeypatch, HandmadeHost(), broken=SyntaxError("line 3"), none=a_check(items=()))
+
+    assert [(one.item, one.facts, one.duration_ms) for one in findings] == [("-", {}, 0), ("-", {}, 0)]
+    assert "SyntaxError" in findings[0].verdict.reason and "line 3" in findings[0].verdict.reason
+
+
+def test_as_many_items_as_may_be_are_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "PARALLEL", 3)
+    together = threading.Barrier(3)
+    check = a_check(items="abc", look=lambda _host, _item: Facts(together.wait(5)))
+
+    assert {finding.status for finding in run(monkeypatch, HandmadeHost(), one=check)} == {"ok"}
