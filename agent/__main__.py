@@ -45,7 +45,7 @@ HELP_WIDTH = 100
 def main(argv: Optional[List[str]] = None) -> int:
     gc.freeze()  # what is loaded stays, and the processes to come share it
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
-    arguments = _parser().parse_args(argv)
+    arguments = argument_parser().parse_args(argv)
     problem = _misused(arguments)
     if problem:
         supervisor.say(problem)
@@ -145,7 +145,7 @@ def _unfinished(arguments: argparse.Namespace, expected: Expected, output: _Outp
     return EXIT_CODES[worst([UNKNOWN, *(finding["status"] for finding in heard.findings)])]
 
 
-def _parser() -> argparse.ArgumentParser:
+def argument_parser() -> argparse.ArgumentParser:
     formatter = functools.partial(argparse.RawDescriptionHelpFormatter, width=HELP_WIDTH)
     parser = argparse.ArgumentParser(prog="python -m agent", description=__doc__, formatter_class=formatter)
     parser.add_argument("checks", nargs="*", metavar="CHECK", help="only these checks (default: all)")

@@ -20,13 +20,13 @@ def question(name: str) -> str:
 
 
 def facts(name: str) -> tuple[str, ...]:
-    """The names of the facts that every finding of the check carries; those of clusters tell none beforehand."""
+    """The names of the facts in findings of the check, of each kind of item; clusters' checks declare none."""
     if name not in engine.names():
         return ()
     check = engine.load(name)
     (first, *_) = inspect.signature(check.judge).parameters
     kind = typing.get_type_hints(check.judge)[first]
-    return tuple(kind._fields)
+    return tuple(dict.fromkeys(name for one in typing.get_args(kind) or (kind,) for name in one._fields))
 
 
 def explain(name: str) -> str:
@@ -51,13 +51,3 @@ def gate() -> str:
         "GO when no rule failed and none cannot tell; NO-GO when one failed; CANNOT TELL when one could not be read.\n"
         f"`smoke gate rules RULE` explains one.\n\n{rules.listing()}"
     )
-
-
-def table() -> str:
-    """The list of checks as Markdown, for the README."""
-    of_hosts = [f"| `{name}` | {question(name)} |" for name in engine.names()]
-    of_clusters = [f"| `{name}` | {question(name)} |" for name in cluster.names()]
-    return "\n".join(
-        ["| of each machine | question |", "|---|---|", *of_hosts, "",
-         "| of each cluster, with `-i` | question |", "|---|---|", *of_clusters]
-    )  # fmt: skip

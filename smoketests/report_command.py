@@ -30,7 +30,7 @@ TABLE = re.compile(r"[a-z]+(?:_[a-z]+)*")
 def report_command(what: str, store: str, days: int | None, disk: str | None, sql: str | None, form: str) -> None:
     """Show the last results and the history that the store holds, of one host, one cluster, or all; or a nightly table.
 
-    TABLE is a name such as disk_trends; all are in docs/tables.md and in --sql 'SHOW TABLES'.
+    TABLE is a name such as disk_trends; --sql 'SHOW TABLES' lists all.
 
     Exit codes are Nagios': by the worst of the last results; 3 when there are none. Of a table, --disk and --sql: 0 or
     3.

@@ -55,9 +55,9 @@ def banned(style: str) -> dict[str, str]:
 
 def areas() -> list[str]:
     """The product's packages, the pages below docs/ and those in the root."""
-    packages = [path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name != "tests"]
+    packages = [path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name not in ("docs", "tests")]
     pages = [str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md")]
-    return sorted([*packages, "packaging", *pages, *PAGES])
+    return sorted([*packages, "docs/generator", "packaging", *pages, *PAGES])
 
 
 def sentences(area: str) -> Iterator[Sentence]:

@@ -13,8 +13,6 @@ PHRASES = language.banned(language.STYLE.read_text())
 # Whoever rewrites the last sentence of an area takes it out; nothing is ever added.
 NOT_YET_CLEAN = {
     "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "README.md",
     "agent",
     "docs/gate.md",
     "docs/inventory.md",
@@ -24,7 +22,6 @@ NOT_YET_CLEAN = {
     "docs/pytest.md",
     "docs/rack.md",
     "docs/security.md",
-    "docs/tables.md",
     "fleet",
     "inventory",
     "placement",

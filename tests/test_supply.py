@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).parent.parent
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 # requirements/NAME.txt -> the groups of setup.cfg that it holds
-INSTALLED = {"base": (), "test": ("test",), "kerberos": ("kerberos",)}
+INSTALLED = {"base": (), "test": ("test",), "docs": ("docs",), "kerberos": ("kerberos",)}
 
 
 def requirements(text: str) -> list[Requirement]:

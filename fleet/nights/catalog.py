@@ -1,4 +1,4 @@
-"""The columns of all tables: type, unit and meaning, and which columns name a row. docs/tables.md is made of this."""
+"""The columns of all tables: type, unit and meaning, and which columns name a row; for the reference pages."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def test_the_password_of_our_environment_reaches_the_agents(monkeypatch: pytest.
     monkeypatch.delenv("SMOKE_PW")
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
 
-    expected = agent._expected(agent._parser().parse_args(["--expected", "-"]))
+    expected = agent._expected(agent.argument_parser().parse_args(["--expected", "-"]))
 
     assert os.environ["SMOKE_PW"] == "hunter2"
     assert "hunter2" not in repr(expected)
@@ -112,7 +112,7 @@ def test_the_agent_puts_the_password_into_no_other_variable(name: Any, monkeypat
     before = dict(os.environ)
 
     with pytest.raises(BadExpectation, match="must begin with SMOKE_ or IPMI_"):
-        agent._expected(agent._parser().parse_args(["--expected", "-"]))
+        agent._expected(agent.argument_parser().parse_args(["--expected", "-"]))
     assert dict(os.environ) == before
 
 

@@ -55,14 +55,6 @@ def rows(store: str, table: str) -> list[tuple[Any, ...]]:
     return list(duckdb.sql(f"SELECT * FROM {found}").fetchall())
 
 
-def test_docs_tables_md_is_what_the_code_says() -> None:
-    done = subprocess.run(
-        [sys.executable, ROOT / "scripts/tables", "--check"], capture_output=True, text=True, check=False
-    )
-
-    assert done.returncode == 0, done.stderr
-
-
 def test_every_table_and_every_column_is_described() -> None:
     assert set(catalog.NIGHTLY) == set(tables.names())
     assert set(catalog.FLAT) == set(flat_tables.TABLES)
