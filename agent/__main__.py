@@ -19,15 +19,16 @@ import threading
 import time
 from typing import TYPE_CHECKING, Iterator, List, NoReturn, Optional
 
-from agent import __version__, engine, guess, prober, report, supervisor
+from agent import __version__, autodetect, engine, report, supervisor
 from agent.expected import BadExpectation, Expected, from_json, split_password
 from agent.host import CannotTell, Host, Stuck, together
-from agent.live import LiveHost
+from agent.machine import fs_worker
+from agent.machine.live import LiveHost
 from agent.state import State
 from agent.status import EXIT_CODES, OK, UNKNOWN, Finding, Verdict, unknown, worst
 
 if TYPE_CHECKING:
-    from agent.recording import RecordingHost
+    from agent.recording.recorded_host import RecordingHost
 
 FORMATS = ("jsonl", "nagios", "checkmk", "prometheus")
 USAGE_ERROR = EXIT_CODES[UNKNOWN]
@@ -109,7 +110,7 @@ class _Output:
         if self._format != "jsonl":
             text = importlib.import_module(f"agent.formats.{self._format}").render([report.read(self.lines)])
         if self._path:
-            why = supervisor.in_time(lambda: prober.touch_replace(os.path.abspath(self._path), text + "\n", 0o644))
+            why = supervisor.in_time(lambda: fs_worker.touch_replace(os.path.abspath(self._path), text + "\n", 0o644))
             self.problem = f"--output {self._path}: {why}" if why else ""
         else:
             self._print(text)
@@ -226,7 +227,7 @@ def _lines(arguments: argparse.Namespace, expected: Expected, statuses: List[str
 
 def _recorder(machine: Host) -> RecordingHost:
     """Loaded only when a recording is asked for: it costs every run 5 ms."""
-    from agent.recording import RecordingHost
+    from agent.recording.recorded_host import RecordingHost
 
     return RecordingHost(machine)
 
@@ -236,10 +237,10 @@ def _guessed(host: Host) -> Expected:
     what earlier runs knew.
     """
     late = f"the list of processes gave no answer in {GUESS_DEADLINE_S:.0f} s"
-    guessed = together({"guess": lambda: guess.guess(host)}, {"guess": GUESS_DEADLINE_S})["guess"]
+    guessed = together({"guess": lambda: autodetect.guess(host)}, {"guess": GUESS_DEADLINE_S})["guess"]
     if isinstance(guessed, Expected):
         return guessed
-    return guess.recall(host, late if isinstance(guessed, Stuck) else f"{type(guessed).__name__}: {guessed}")
+    return autodetect.recall(host, late if isinstance(guessed, Stuck) else f"{type(guessed).__name__}: {guessed}")
 
 
 def _load_state(host: Host, path: str) -> str:

@@ -38,14 +38,27 @@ class Check(Protocol):
     def judge(self, facts: Any, limits: Mapping[str, Any]) -> Verdict: ...
 
 
-def names() -> List[str]:
-    """The checks there are: the listing of agent/checks is the registry."""
+@functools.cache
+def _rooms() -> Dict[str, str]:
+    """Check -> its room: the listing of the folders of agent/checks is the registry."""
     (folder,) = agent.checks.__path__
-    return sorted(name[:-3] for name in os.listdir(folder) if name.endswith(".py") and name != "__init__.py")
+    rooms = [entry.name for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith("__")]
+    return {
+        name[:-3]: room
+        for room in rooms
+        for name in os.listdir(os.path.join(folder, room))
+        if name.endswith(".py") and name != "__init__.py"
+    }
+
+
+def names() -> List[str]:
+    """The checks there are."""
+    return sorted(_rooms())
 
 
 def load(name: str) -> Check:
-    return importlib.import_module(f"agent.checks.{name}")
+    """The module of one of `names()`; KeyError for any other."""
+    return importlib.import_module(f"agent.checks.{_rooms()[name]}.{name}")
 
 
 class Task(NamedTuple):

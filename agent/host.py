@@ -251,7 +251,7 @@ class Host:
     def touch(
         self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S, named_by: int = 0
     ) -> Touched:
-        """Touch a file system in a process that can be abandoned (see prober.py for the kinds); Stuck if it hangs.
+        """Touch a file system in a process that can be abandoned (see fs_worker.py for the kinds); Stuck if it hangs.
 
         named_by: the process that names the file; it is read with the rights of that process, not with ours.
         """

@@ -14,7 +14,7 @@ import signal
 import time
 from typing import Callable, Dict, Iterator, List, NoReturn, Optional, Set, Tuple
 
-from agent import processors
+from agent.machine import processors
 from agent.named_tuples import NamedTuple
 
 Work = Callable[[], Iterator[str]]

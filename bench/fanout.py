@@ -200,9 +200,9 @@ def threading_group(folder: pathlib.Path, hosts: int) -> int:
 def ours(folder: pathlib.Path, hosts: int) -> int:
     sys.path.insert(0, str(ROOT))
     from inventory.model import Host
-    from smoketests import fanout
-    from smoketests.bundle import Bundle
-    from smoketests.ssh import Access
+    from smoketests.remote import fanout
+    from smoketests.remote.bundle import Bundle
+    from smoketests.ssh.connect import Access
 
     access = Access(known_hosts=(str(folder / "known_hosts"),), key_files=(str(folder / "id"),), use_agent=False)
     # as the report has it: a healthy host speaks of itself
@@ -256,9 +256,9 @@ def good_ones(
     """Prints how many good reports came whole, when the middle and the last came, and our memory in MB."""
     sys.path.insert(0, str(ROOT))
     from inventory.model import Host
-    from smoketests import fanout
-    from smoketests.bundle import Bundle
-    from smoketests.ssh import Access
+    from smoketests.remote import fanout
+    from smoketests.remote.bundle import Bundle
+    from smoketests.ssh.connect import Access
 
     kinds = ["good"] * GOOD + ["flood"] * floods + ["drip"] * drips + ["other"] * others
     fleet = [Host(f"{kind}-{address}", address=address)

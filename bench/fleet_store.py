@@ -210,7 +210,7 @@ def _report(number: int, night: str) -> Iterator[dict[str, Any]]:
 
 
 def _smart(number: int, disk: int) -> dict[str, Any]:
-    from agent.sources.smart_report import Facts
+    from agent.sources.smart.report import Facts
 
     told = Facts(
         path=f"/dev/bus/0 megaraid,{disk}", slot=str(disk), kind="ata", model="ST8000NM0055-1RM112", firmware="SN05",

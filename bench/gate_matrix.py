@@ -38,11 +38,11 @@ sys.path.insert(0, str(ROOT))
 from inventory.model import Cluster  # noqa: E402
 from smoketests import readers  # noqa: E402
 from smoketests.gate.decision import CANNOT_TELL, FAILED, GO  # noqa: E402
-from smoketests.readers.kafka import KafkaFacts  # noqa: E402
-from tests.real import kafka_cluster  # noqa: E402
-from tests.real.ensemble import Place  # noqa: E402
-from tests.real.kafka_cluster import KafkaCluster  # noqa: E402
-from tests.real.kafka_situations import asked_of  # noqa: E402
+from smoketests.readers.kafka.cluster import KafkaFacts  # noqa: E402
+from tests.real.parts import kafka_cluster  # noqa: E402
+from tests.real.parts.ensemble import Place  # noqa: E402
+from tests.real.parts.kafka_cluster import KafkaCluster  # noqa: E402
+from tests.real.parts.kafka_situations import asked_of  # noqa: E402
 from tests.smoketests.gate.situations import decided  # noqa: E402
 
 BROKERS = (1, 2, 3, 4)

@@ -22,10 +22,10 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from smoketests.readers import kafka  # noqa: E402
-from tests.real import kafka_cluster  # noqa: E402
-from tests.real.ensemble import Place  # noqa: E402
-from tests.real.kafka_situations import asked_of  # noqa: E402
+from smoketests.readers.kafka import cluster as kafka  # noqa: E402
+from tests.real.parts import kafka_cluster  # noqa: E402
+from tests.real.parts.ensemble import Place  # noqa: E402
+from tests.real.parts.kafka_situations import asked_of  # noqa: E402
 from tests.smoketests.gate.situations import decided  # noqa: E402
 
 BROKERS = (1, 2, 3, 4, 5)

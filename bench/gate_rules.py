@@ -20,9 +20,9 @@ sys.path.insert(0, str(ROOT))
 
 from inventory.model import Host  # noqa: E402
 from smoketests.gate import rules  # noqa: E402
-from smoketests.gate.situation import Situation  # noqa: E402
-from smoketests.readers.kafka import KafkaFacts, Partition  # noqa: E402
-from smoketests.readers.zookeeper import Registered  # noqa: E402
+from smoketests.gate.context import Situation  # noqa: E402
+from smoketests.readers.kafka.cluster import KafkaFacts, Partition  # noqa: E402
+from smoketests.readers.zookeeper.ensemble import Registered  # noqa: E402
 from tests.smoketests.gate import situations  # noqa: E402
 
 TOPICS = 1000

@@ -35,9 +35,9 @@ from agent.status import ok, unknown  # noqa: E402
 from inventory.model import Cluster, Host  # noqa: E402
 from smoketests import cluster as judges  # noqa: E402
 from smoketests import show  # noqa: E402
-from smoketests.fanout import HostReport  # noqa: E402
-from smoketests.store import Keeping  # noqa: E402
-from smoketests.survey import Survey  # noqa: E402
+from smoketests.remote.fanout import HostReport  # noqa: E402
+from smoketests.results.run_results import Survey  # noqa: E402
+from smoketests.results.store import Keeping  # noqa: E402
 
 AT = "2026-11-20T03:12:00Z"
 OF_CLUSTER = 50

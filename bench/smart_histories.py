@@ -8,7 +8,7 @@ the next as between two runs of the agent; of others (`last-day-...`) each row i
 `failure` is 1 on a drive's last day. Foretold is a drive that was warned of before that day (of last days: on it);
 false is a drive that did not fail and was warned of on any day. Nothing is tuned here. The scatter is that of five
 parts of the drives, split by a hash of their number: mean and standard deviation. The daily drives tell what a warning
-is worth, which agent/sources/smart_prediction.py holds in MEASURED and `smoke explain smart` says; a difference is
+is worth, which agent/sources/smart/prediction.py holds in MEASURED and `smoke explain smart` says; a difference is
 printed.
 """
 
@@ -28,10 +28,11 @@ import duckdb
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from agent.checks import smart
-from agent.sources import smart_history, smart_prediction
-from agent.sources.smart_attributes import Attribute, with_attributes
-from agent.sources.smart_report import Facts
+from agent.checks.disks import smart
+from agent.sources.smart import history as smart_history
+from agent.sources.smart import prediction as smart_prediction
+from agent.sources.smart.attributes import Attribute, with_attributes
+from agent.sources.smart.report import Facts
 from agent.state import DAY_S, State
 
 NAMES = {

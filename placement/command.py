@@ -13,7 +13,7 @@ import click
 
 from agent.formats.text import printable
 from placement.errors import CannotTell, PlacementError
-from smoketests.ssh_options import JOBS, SSH
+from smoketests.commands.cli_options import JOBS, SSH
 
 if TYPE_CHECKING:
     from placement.plan import Plan
@@ -78,7 +78,7 @@ def _ends(work: Callable[..., int]) -> Callable[..., None]:
 
     @functools.wraps(work)
     def run(*args: Any, **options: Any) -> None:
-        from smoketests.asking import CannotAsk
+        from smoketests.results.run import CannotAsk
 
         try:
             code = work(*args, **options)
@@ -212,7 +212,7 @@ def _snapshot(options: dict[str, Any]) -> Snapshot:
         _tell_age(found.at)
         return found
     from placement import reading
-    from smoketests import asking
+    from smoketests.results import run as asking
 
     password = click.prompt("sudo password there", hide_input=True, err=True) if options["ask_sudo"] else ""
     return reading.read(asking.Wanted(

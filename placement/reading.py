@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agent import report
 from placement.errors import CannotTell
 from placement.snapshot import Broker, LogDir, Partition, Snapshot, check
-from smoketests.cluster.broker_ids import whole_names_in, whole_names_of
+from smoketests.cluster.checks.broker_ids import whole_names_in, whole_names_of
 
 if TYPE_CHECKING:
     from inventory.model import Cluster
-    from smoketests.asking import Wanted
-    from smoketests.readers.kafka_facts import KafkaFacts
+    from smoketests.readers.kafka.model import KafkaFacts
+    from smoketests.results.run import Wanted
 
 # A broker with a critical finding of one of these receives nothing, one with an unknown only if it is accepted.
 HARDWARE = ("mounts", "smart", "raid", "disk_errors", "memory_errors", "nic_link", "power")
@@ -25,9 +25,10 @@ BITS = 8
 
 def read(wanted: Wanted) -> Snapshot:
     """Of the one cluster that the inventory or --cluster names. CannotTell, or asking.CannotAsk."""
-    from smoketests import asking, readers
+    from smoketests import readers
+    from smoketests.results import run
 
-    inventory, hosts = asking.load(wanted)
+    inventory, hosts = run.load(wanted)
     clusters = [one for one in inventory.clusters if {host.name for host in hosts} & {host.name for host in one.hosts}]
     if len(clusters) != 1:
         names = ", ".join(one.name for one in clusters) or "none"
@@ -35,7 +36,7 @@ def read(wanted: Wanted) -> Snapshot:
     cluster = clusters[0]
     brokers = [host for host in hosts if "broker" in host.roles]
     ask = replace(wanted, limit=",".join(host.name for host in brokers))
-    seen = hardware(asking.host_reports(ask, brokers, HARDWARE, uuid.uuid4().hex))
+    seen = hardware(run.host_reports(ask, brokers, HARDWARE, uuid.uuid4().hex))
     view = readers.look(cluster, {})
     if view.kafka is None:
         raise CannotTell(view.problems.get("kafka", f"the inventory names no Kafka servers of {cluster.name}"))

@@ -8,7 +8,7 @@ from typing import Any
 
 from inventory.problems import Place, Problem, did_you_mean, shown
 from inventory.tree import Node
-from playbooks import kinds, placeholders
+from playbooks import fact_schema, placeholders
 from playbooks.model import Playbook, Step
 from playbooks.placeholders import BadPlaceholder, Placeholder
 
@@ -77,9 +77,9 @@ def check(playbook: Playbook, root: Node) -> list[Problem]:
 
 def _check_names(playbook: Playbook, root: Node, tell: Tell) -> None:
     """Checks that exist."""
-    from smoketests import asking
+    from smoketests.results import run
 
-    known = asking.check_names()
+    known = run.check_names()
     for place, name in _checks(playbook, root):
         if name not in known:
             tell(place, f"there is no check named {shown(name)}{did_you_mean(name, known)}")
@@ -190,11 +190,11 @@ def _check_text(playbook: Playbook, text: str, place: Place, tell: Tell) -> None
         if name == placeholders.EACH:
             continue
         need = playbook.needs.get(name.need)
-        if need is None and name.need not in kinds.ALWAYS:
-            known = [*playbook.needs, *kinds.ALWAYS]
+        if need is None and name.need not in fact_schema.ALWAYS:
+            known = [*playbook.needs, *fact_schema.ALWAYS]
             tell(place, f"{name} stands for nothing: {name.need} is not needed{did_you_mean(name.need, known)}")
             continue
-        fields = kinds.fields(need.kind if need else name.need)
+        fields = fact_schema.fields(need.kind if need else name.need)
         if name.field not in fields:
             tell(place, f"{name}: a {need.kind if need else name.need} has no {name.field}"
                         f"{did_you_mean(name.field, fields)}")  # fmt: skip

@@ -14,8 +14,8 @@ from inventory.tree import LIST, MAP, Node
 from playbooks import consistency
 from playbooks.model import KAFKA_S, STEP_KINDS, Finding, Need, Playbook, Step, condition, duration_s, is_late
 
-FOLDER = pathlib.Path(__file__).parent
-SCHEMA = FOLDER / "schema.json"
+FOLDER = pathlib.Path(__file__).parent / "books"
+SCHEMA = pathlib.Path(__file__).parent / "schema.json"
 VARIABLE = "SMOKE_PLAYBOOKS"
 ENDING = ".yaml"
 NAME = re.compile(r"[a-z][a-z0-9-]{0,59}")

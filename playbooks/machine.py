@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from inventory.model import Host
 
 if TYPE_CHECKING:
-    from smoketests.ssh import Access
+    from smoketests.ssh.connect import Access
 
 SUDO_PROMPT = "SMOKE-SUDO-PASSWORD"
 BEGAN = "SMOKE-PLAYBOOK-BEGAN"
@@ -263,7 +263,7 @@ class Far(Machine):
         return _FarCommand(channel)
 
     def _transport(self) -> Any:
-        from smoketests.unreachable import AccessError, Unreachable
+        from smoketests.ssh.failures import AccessError, Unreachable
 
         if self.connection is None or not self.connection.transport.is_active():
             self.close()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from playbooks import placeholders
-from playbooks.kinds import LATE
+from playbooks.fact_schema import LATE
 from playbooks.placeholders import Placeholder
 
 STEP_KINDS = ("wait", "gate", "run", "kafka", "check", "confirm")

@@ -18,10 +18,10 @@ from agent.formats.text import printable
 from agent.report import Report
 from agent.status import EXIT_CODES, UNKNOWN, worst
 from smoketests import show
-from smoketests.ssh_options import JOBS, SSH
+from smoketests.commands.cli_options import JOBS, SSH
 
 if TYPE_CHECKING:
-    from smoketests.survey import Survey
+    from smoketests.results.run_results import Survey
 
 # Nagios' unknown. Click's own 2 would read as critical.
 USAGE_ERROR = EXIT_CODES[UNKNOWN]
@@ -31,16 +31,16 @@ MOST_BAD_LINES = 20
 
 # Commands with files of their own, loaded when they are wanted.
 ELSEWHERE = {
-    "bundle": "smoketests.bundle_command:bundle",
-    "gate": "smoketests.gate_command:gate",
-    "inventory": "smoketests.inventory_commands:inventory",
-    "nightly": "smoketests.nightly_command:nightly",
+    "bundle": "smoketests.commands.bundle:bundle",
+    "gate": "smoketests.commands.gate:gate",
+    "inventory": "smoketests.commands.inventory:inventory",
+    "nightly": "smoketests.commands.nightly:nightly",
     "place": "placement.command:place",
-    "playbook": "playbooks.command:playbook",
-    "report": "smoketests.report_command:report_command",
+    "playbook": "playbooks.commands.playbook:playbook",
+    "report": "smoketests.commands.report:report_command",
 }
 # the playbooks that a check leads to, a line each
-WHAT_TO_DO = "playbooks.show:of_check"
+WHAT_TO_DO = "playbooks.commands.show:of_check"
 
 
 class Commands(click.Group):
@@ -79,9 +79,9 @@ def _names(clusters: bool) -> list[str]:
     """What can be asked of a machine, and of clusters."""
     if not clusters:
         return engine.names()
-    from smoketests import asking
+    from smoketests.results import run
 
-    return asking.check_names()
+    return run.check_names()
 
 
 OPTIONS = (
@@ -144,7 +144,7 @@ def check(names: Sequence[str], **options: Any) -> None:
 @smoke.command("list")
 def list_checks() -> None:
     """Name every check and the question it asks."""
-    from smoketests import explain
+    from smoketests.commands import explain
 
     for name in _names(clusters=True):
         click.echo(f"{name:<20} {explain.question(name)}{'' if name in engine.names() else '  (with -i)'}")
@@ -154,7 +154,7 @@ def list_checks() -> None:
 @click.argument("name", shell_complete=_check_names)
 def explain_check(name: str) -> None:
     """Tell what a check asks, its limits, when it turns which colour, how it becomes ok again, and what to do."""
-    from smoketests import explain
+    from smoketests.commands import explain
 
     if name == "gate":
         click.echo(explain.gate())
@@ -174,7 +174,7 @@ def record(folder: str, existing: bool) -> None:
     It holds known parts of known files and tools only. Secrets are removed; serial numbers, MAC and IP addresses, home
     folders and the host's name are replaced. DIR/removed.txt says what was removed. Read it before you give it away.
     """
-    from smoketests import recording
+    from smoketests.commands import record as recording
 
     sys.exit(recording.look_over(folder) if existing else recording.make(folder))
 
@@ -217,19 +217,19 @@ def _choose(names: Sequence[str], **options: Any) -> None:
 
 
 def _look_at_many(names: Sequence[str], **options: Any) -> NoReturn:
-    from smoketests import asking
+    from smoketests.results import run
 
     format_name, only_problems = options["format_name"], options["only_problems"]
     password = click.prompt("sudo password there", hide_input=True, err=True) if options["ask_sudo"] else ""
-    wanted = asking.Wanted(
+    wanted = run.Wanted(
         options["inventories"], options["limit"], options["cluster"], options["role"], options["layout"], names,
         options["jobs"], options["deadline"], options["known_hosts"], options["identity"], options["ssh_config"],
         password, not options["no_write_probe"], options["store"] or "", options["state"] or "",
         show.needs_all(format_name, only_problems),
     )  # fmt: skip
     try:
-        seen = asking.ask(wanted, _say)
-    except asking.CannotAsk as error:
+        seen = run.ask(wanted, _say)
+    except run.CannotAsk as error:
         raise click.ClickException(str(error)) from error
     _print(seen, format_name, only_problems)
     for problem in seen.bad_lines[:MOST_BAD_LINES]:
@@ -279,7 +279,7 @@ def _look(
 
 def _ask(arguments: Sequence[str], deadline_s: float) -> tuple[list[str], str]:
     """The agent's lines, and what went wrong with it or nothing."""
-    from smoketests import local
+    from smoketests.remote import local
 
     lines: list[str] = []
     try:
@@ -305,7 +305,7 @@ def _progress(words: str) -> None:
 
 def _store(store: str, run_id: str, seen: Report, lines: Sequence[str]) -> str:
     """Keep the report; what went wrong, or nothing."""
-    from smoketests import store as results
+    from smoketests.results import store as results
 
     try:
         results.write(store, run_id, str(seen.header.get("at", "")), lines)

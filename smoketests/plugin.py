@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from smoketests.asking import Wanted
-    from smoketests.far_host import FarCluster, FarHost
-    from smoketests.survey import Survey
+    from smoketests.remote.remote_host import FarCluster, FarHost
+    from smoketests.results.run import Wanted
+    from smoketests.results.run_results import Survey
 
 NO_ITEM = "-"
 NO_INVENTORY = "needs hosts: pytest --smoke-inventory FILE"
@@ -32,10 +32,10 @@ class Fleet:
     """One run over the inventory's hosts, for the items and the fixtures of one session."""
 
     def __init__(self, wanted: Wanted, survey: Survey, notes: Sequence[str]) -> None:
-        from smoketests import asking
-        from smoketests.far_host import FarCluster, FarHost
+        from smoketests.remote.remote_host import FarCluster, FarHost
+        from smoketests.results import run
 
-        access = asking.access(wanted)
+        access = run.access(wanted)
         self.survey, self.notes = survey, notes
         self.hosts: dict[str, FarHost] = {
             host.name: FarHost(host, list(survey.report(host).findings), access) for host in survey.asked
@@ -78,22 +78,22 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         return
     if config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
         raise pytest.UsageError("--smoke-inventory asks all hosts at once by itself: leave pytest-xdist's -n away")
-    from smoketests import asking
+    from smoketests.results import run
 
     wanted = _wanted(config)
     notes: list[str] = []
-    unknown = sorted(set(wanted.checks) - set(asking.check_names()))
+    unknown = sorted(set(wanted.checks) - set(run.check_names()))
     if unknown:
         raise pytest.UsageError(f"--smoke-checks: there is no check named {unknown[0]!r}; `smoke list` names them all")
     try:
-        survey = asking.ask(wanted, notes.append)
-    except asking.CannotAsk as error:
+        survey = run.ask(wanted, notes.append)
+    except run.CannotAsk as error:
         raise pytest.UsageError(f"--smoke-inventory: {error}") from error
     config.stash[FLEET] = Fleet(wanted, survey, notes)
 
 
 def _wanted(config: pytest.Config) -> Wanted:
-    from smoketests.asking import Wanted
+    from smoketests.results.run import Wanted
 
     option = config.getoption
     checks = [name.strip() for name in option("smoke_checks").split(",") if name.strip()]
@@ -190,7 +190,7 @@ def _is_ours(metafunc: pytest.Metafunc, name: str) -> bool:
 
 @pytest.fixture
 def host(request: pytest.FixtureRequest) -> FarHost:
-    """Each host of the inventory: its findings and facts, and commands of your own (smoketests/far_host.py)."""
+    """Each host of the inventory: its findings and facts, and commands of your own (remote/remote_host.py)."""
     name = getattr(request, "param", None)
     if name is None:
         pytest.skip(NO_INVENTORY)
@@ -199,7 +199,7 @@ def host(request: pytest.FixtureRequest) -> FarHost:
 
 @pytest.fixture
 def cluster(request: pytest.FixtureRequest) -> FarCluster:
-    """Each cluster of the inventory with its hosts (smoketests/far_host.py)."""
+    """Each cluster of the inventory with its hosts (smoketests/remote/remote_host.py)."""
     name = getattr(request, "param", None)
     if name is None:
         pytest.skip(NO_INVENTORY)

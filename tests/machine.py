@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from agent import engine
 from agent.expected import Expected
 from agent.host import Answer, CannotTell, Host, Missing, ToolMissing, Touched
-from agent.recording import ReplayHost
+from agent.recording.recorded_host import ReplayHost
 from agent.state import State
 from agent.status import Finding
 

@@ -10,9 +10,9 @@ from agent.report import Report
 from agent.state import State
 from agent.status import Verdict, ok
 from inventory.model import Cluster, Host
-from smoketests.fanout import HostReport
-from smoketests.store import Keeping
-from smoketests.survey import Survey
+from smoketests.remote.fanout import HostReport
+from smoketests.results.run_results import Survey
+from smoketests.results.store import Keeping
 from tests.records import AT, finding
 
 NOW = 1_795_144_320.0  # AT, as seconds

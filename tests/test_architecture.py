@@ -16,16 +16,14 @@ ROOT = pathlib.Path(__file__).parent.parent
 
 # Each layer may import those before it, never those after it.
 AGENT_LAYERS = [
-    ("named_tuples", "processors"),
-    ("status", "state", "expected", "prober", "patterns", "regular_files"),
+    ("named_tuples",),
+    ("status", "state", "expected", "lazy_regex"),
     ("host",),
     ("sources",),
-    ("checks", "guess"),
-    ("commands", "devices", "kernel_clock", "kernel_counters", "tcp"),
-    ("prober_process",),
-    ("live", "engine", "report", "redaction", "recording"),
-    ("formats",),
-    ("__main__",),
+    ("checks", "autodetect"),
+    ("machine", "engine", "report"),
+    ("recording", "supervisor", "formats"),
+    ("__main__", "launcher"),
 ]
 PACKAGES = {
     "agent": {"agent"},
@@ -36,7 +34,11 @@ PACKAGES = {
     "fleet": {"fleet"},
 }
 # smoketests hands over to Spark when asked to, inside a function
-FLEET_FROM = {"smoketests/nightly_command.py", "smoketests/archive_report.py", "smoketests/report_command.py"}
+FLEET_FROM = {
+    "smoketests/commands/nightly.py",
+    "smoketests/commands/archive_report.py",
+    "smoketests/commands/report.py",
+}
 
 AGENT_MAY_USE = {"psutil", "pyudev", "pySMART"}
 HEAVY = {"asyncio", "dataclasses", "concurrent.futures", "urllib.request", "importlib.metadata", "email", "logging",
@@ -58,7 +60,7 @@ def imported(path: pathlib.Path) -> set[str]:
 
 
 def layer(module: str) -> int:
-    """The layer of `agent.sources.kafka`, say."""
+    """The layer of `agent.sources.kafka.processes`, say."""
     part = module.split(".")[1] if "." in module else ""
     return next((number for number, parts in enumerate(AGENT_LAYERS) if part in parts), -1)
 
@@ -162,6 +164,20 @@ def test_every_check_explains_itself(name: str) -> None:
     assert getattr(check, "PLAYBOOK", None), f"{name}: names its playbook"
 
 
-def test_a_check_is_short_enough_to_read() -> None:
-    for path in [*modules("agent/checks"), *modules("agent/sources")]:
-        assert len(path.read_text().splitlines()) <= 250, path
+MOST_FILES = 25
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_folder_is_a_drawer(package: str) -> None:
+    """A folder is a part of the machine or a step of the work: one that grows beyond this is two."""
+    folders = {path.parent for path in modules(package)}
+    sizes = {folder: len(list(folder.glob("*.py"))) for folder in folders}
+
+    assert not {str(folder.relative_to(ROOT)): size for folder, size in sizes.items() if size > MOST_FILES}
+
+
+@pytest.mark.parametrize("registry", ["agent/checks", "smoketests/gate/rules"])
+def test_a_name_stands_in_one_room_of_its_registry(registry: str) -> None:
+    names = [path.stem for path in (ROOT / registry).glob("*/*.py") if path.stem != "__init__"]
+
+    assert sorted(names) == sorted(set(names))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from agent import engine
-from agent.recording import ReplayHost
+from agent.recording.recorded_host import ReplayHost
 from agent.status import FINE, Finding
 from tests.machine import STORIES, run_checks, story
 

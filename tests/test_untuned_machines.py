@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent import engine
-from agent.guess import guess
+from agent.autodetect import guess
 from agent.status import CRITICAL
 from tests.machine import HandmadeHost, next_run, run_checks
 from tests.machines.untuned import SHAPES, Shape, machine

@@ -8,10 +8,13 @@ from collections.abc import Callable
 
 import pytest
 
-from agent import prober
 from agent.host import CannotTell
-from agent.recordable import Keeper
-from agent.sources import arcconf, ethtool, kafka_log_lines, mdstat, megacli, sel_records, ssacli_rows
+from agent.machine import fs_worker
+from agent.recording.recorded_host.allowed import Keeper
+from agent.sources.bmc import event_log_records
+from agent.sources.kafka.processes import log_events
+from agent.sources.network.interfaces import ethtool
+from agent.sources.raid import arcconf, mdstat, megacli, ssacli_rows
 from tests import worst_cases
 from tests.worst_cases import Found
 
@@ -23,7 +26,7 @@ GROUPS = 8
 def test_the_expressions_of_the_project_are_found() -> None:
     assert len(PATTERNS) > 250
     by_place = {found.where.partition(":")[0] for found in PATTERNS}
-    assert {"agent/sources/kafka_log_lines.py", "agent/recordable.py", "fleet/spark/spark_errors.py"} <= by_place
+    assert {"agent/sources/kafka/log_events.py", "agent/recording/allowed.py", "fleet/spark/spark_errors.py"} <= by_place
 
 
 @pytest.mark.parametrize("group", range(GROUPS))
@@ -79,15 +82,15 @@ def test_a_line_of_a_megabyte_holds_no_parser(line: str, tmp_path: pathlib.Path)
     ended = "[2026-11-18 10:00:00,000] ERROR x /a No space left on device (x.LogDirFailureChannel)\n"
     (tmp_path / "server.log").write_text(text + text[:-1] + ended)
     parsers: list[Callable[[str], object]] = [
-        lambda text: kafka_log_lines.events(text, "+0000"),
+        lambda text: log_events.events(text, "+0000"),
         lambda text: arcconf.parse("1", f"Controller Status : Optimal\n{text}"),
         lambda text: ssacli_rows.read(f"Smart Array P410i in Slot 0\n   Array A\n {text}"),
         lambda text: megacli.parse(f"Adapter #0\nVirtual Drive: 0\n{text}"),
-        lambda text: sel_records.parse_events(text) + sel_records.parse_events(f"1 | 2 | 3 | 4 | {text}"),
+        lambda text: event_log_records.parse_events(text) + event_log_records.parse_events(f"1 | 2 | 3 | 4 | {text}"),
         lambda text: mdstat.parse(f"md0 : active raid1 {text}"),
         lambda text: ethtool.parse_link(text),
         lambda text: Keeper().text("x", text),
-        lambda _text: prober.touch_search(str(tmp_path / "server.log"), 0, 0, 8 << 20, "LogDirFailureChannel"),
+        lambda _text: fs_worker.touch_search(str(tmp_path / "server.log"), 0, 0, 8 << 20, "LogDirFailureChannel"),
     ]
     for parse in parsers:
         with contextlib.suppress(CannotTell):
@@ -97,5 +100,5 @@ def test_a_line_of_a_megabyte_holds_no_parser(line: str, tmp_path: pathlib.Path)
 def test_the_lines_that_were_searched_for_are_cut(tmp_path: pathlib.Path) -> None:
     (tmp_path / "log").write_bytes(b"b" * 9000 + b"\n" + b"x" * 5000 + b"needle\n" + b"short needle\nnone\n")
 
-    lines = prober.touch_search(str(tmp_path / "log"), 0, 0, 1 << 20, "needle")["text"].splitlines()
-    assert [len(line) for line in lines] == [prober.LONGEST_LINE - 1] * 2 + [len("short needle")]
+    lines = fs_worker.touch_search(str(tmp_path / "log"), 0, 0, 1 << 20, "needle")["text"].splitlines()
+    assert [len(line) for line in lines] == [fs_worker.LONGEST_LINE - 1] * 2 + [len("short needle")]

@@ -29,7 +29,7 @@ TODO = {"crc_errors": ""}
 CRITICAL_DAYS = 14
 
 
-# What agent.sources.smart_prediction measured; a test holds it equal. The source stands in bench/README.md.
+# What agent.sources.smart.prediction measured; a test holds it equal. The source stands in bench/README.md.
 SMART_WORTH = (
     "Of 100 disks that smart warns of by their counters, about 14 failed within 30 days, of 100 that it calls critical "
     "by them about 19 (11,342 drives of one fleet, 40 days in 2013: Backblaze's drive statistics)."

@@ -13,7 +13,7 @@ from agent.formats.text import printable
 from agent.host import CannotTell, NotApplicable
 from agent.status import FINE
 from inventory.model import Host
-from playbooks.kinds import BadFact, Fact, fact
+from playbooks.fact_schema import BadFact, Fact, fact
 from playbooks.view import View
 
 # kind -> module and function there: (Look, Fact it belongs to or None) -> candidates

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agent.host import CannotTell
-from agent.sources import mount_table
+from agent.sources.disks import mount_table
 from playbooks.view import View
 
 COLUMNS = "NAME,KNAME,TYPE,SERIAL,SIZE,MODEL,WWN,FSTYPE,UUID,MOUNTPOINT,MAJ:MIN,RO"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agent.host import CannotTell
+from playbooks.fact_schema import Fact
 from playbooks.facts import Candidate, Look, blocks, servers
 from playbooks.facts.blocks import Block, DataMount
-from playbooks.kinds import Fact
 from playbooks.view import View
 
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from agent.host import CannotTell
-from agent.sources import raid_controllers, raid_members
-from agent.sources.raid_arrays import Array, Member
+from agent.sources.raid import controllers, members
+from agent.sources.raid.arrays import Array, Member
+from playbooks.fact_schema import Fact
 from playbooks.facts import Candidate, Look, md
-from playbooks.kinds import Fact
 from playbooks.view import View
 
 TOOLS = ("storcli64", "storcli", "perccli64", "perccli", "ssacli", "MegaCli64", "arcconf")
@@ -35,8 +35,8 @@ def of_any_kind(look: Look, of: Fact | None) -> list[Candidate]:
 
 
 def _members(view: View) -> Iterator[tuple[Array, Member]]:
-    for driver in sorted({card.driver for card in raid_controllers.cards(view)}):
-        for controller in raid_controllers.controllers(view, driver):
+    for driver in sorted({card.driver for card in controllers.cards(view)}):
+        for controller in controllers.controllers(view, driver):
             for array in controller.arrays:
                 for member in array.members:
                     yield array, member
@@ -54,7 +54,7 @@ def _tool(view: View) -> str:
 
 def _disk(look: Look, tool: str, array: Array, member: Member) -> Candidate:
     place = where(array.name, member.name)
-    named = raid_members.with_serial(look.view, member).name
+    named = members.with_serial(look.view, member).name
     serial = _serial(look.view, member)
     troubled = bool(member.trouble) or member.state not in ("online", "spare")
 
@@ -95,5 +95,5 @@ def _partner(view: View, array: Array, member: Member) -> str:
 
 
 def _serial(view: View, member: Member) -> str:
-    named = raid_members.with_serial(view, member).name
+    named = members.with_serial(view, member).name
     return next(iter(re.findall(r"serial ([^\s,;)]+)", named)), "")

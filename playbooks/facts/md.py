@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from agent.host import CannotTell, Missing
-from agent.sources import raid_arrays
+from agent.sources.raid import arrays as raid_arrays
+from playbooks.fact_schema import Fact
 from playbooks.facts import Candidate, Look, blocks
 from playbooks.facts.blocks import Block
-from playbooks.kinds import Fact
 from playbooks.view import View
 
 # md0 : active raid10 sdd1[3] sdc1[2](F) sdb1[1] sda1[0]

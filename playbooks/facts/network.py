@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 
 from agent.host import CannotTell
+from playbooks.fact_schema import Fact
 from playbooks.facts import Candidate, Look
-from playbooks.kinds import Fact
 from playbooks.view import View
 
 ROW = re.compile(r"(RX|TX):\s+(\d+)")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from playbooks.fact_schema import Fact
 from playbooks.facts import ASKS, Candidate, Look
-from playbooks.kinds import Fact
 
 
 def psus(look: Look, _of: Fact | None) -> list[Candidate]:

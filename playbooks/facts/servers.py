@@ -7,12 +7,14 @@ import os
 import re
 from collections.abc import Mapping
 
-from agent.checks import open_files
+from agent.checks.kafka import open_files
 from agent.host import CannotTell, Process
-from agent.sources import java_properties, kafka, systemd
-from agent.sources.kafka import Service
+from agent.sources.kafka import java_properties
+from agent.sources.kafka import processes as kafka
+from agent.sources.kafka.processes import Service
+from agent.sources.system import systemd
+from playbooks.fact_schema import Fact
 from playbooks.facts import Candidate, Look, limit
-from playbooks.kinds import Fact
 from playbooks.view import View
 
 BROKER, ZOOKEEPER = "broker", "zookeeper"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from agent.checks.firewall import needed_ports
+from agent.checks.network.firewall import needed_ports
 from agent.host import CannotTell
-from agent.sources import antivirus_products, kafka, systemd
+from agent.sources.kafka import processes as kafka
+from agent.sources.system import antivirus_products, systemd
+from playbooks.fact_schema import Fact
 from playbooks.facts import Candidate, Look
-from playbooks.kinds import Fact
 from playbooks.view import View
 
 # Debian's, RHEL's

@@ -5,11 +5,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 
-from agent.checks import memory_maps, swappiness
+from agent.checks.kafka import memory_maps
+from agent.checks.system import swappiness
 from agent.host import CannotTell
-from agent.sources import mount_identity, mount_table
+from agent.sources.disks import mount_identity, mount_table
+from playbooks.fact_schema import Fact
 from playbooks.facts import Candidate, Look, limit
-from playbooks.kinds import Fact
 from playbooks.view import View
 
 # names in ID and ID_LIKE of /etc/os-release

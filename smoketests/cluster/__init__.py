@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import os
+import pkgutil
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -11,10 +11,9 @@ from typing import Any, Protocol
 from agent import engine, report
 from agent.status import FINE, skipped, unknown
 from inventory.model import Host
+from smoketests.cluster import checks
 from smoketests.cluster.view import NO_ITEM, CannotTell, ClusterFinding, ClusterView, NotAsked, verdict_of
 
-# What lies in this folder and asks nothing.
-SUPPORT = ("__init__", "view", "statistics", "fates", "causes", "leading", "log_dirs")
 PREFIX = "cluster_"
 
 
@@ -29,15 +28,14 @@ class Judge(Protocol):
 
 def names() -> list[str]:
     """The cluster checks there are; one whose name a host check has already is told apart by `cluster_`."""
-    (folder,) = __path__
-    files = sorted(name[:-3] for name in os.listdir(folder) if name.endswith(".py"))
+    files = sorted(module.name for module in pkgutil.iter_modules(checks.__path__))
     taken = set(engine.names())
-    return [PREFIX + name if name in taken else name for name in files if name not in SUPPORT]
+    return [PREFIX + name if name in taken else name for name in files]
 
 
 def load(name: str) -> Judge:
     file = name.removeprefix(PREFIX) if name.removeprefix(PREFIX) in engine.names() else name
-    module: Any = importlib.import_module(f"smoketests.cluster.{file}")
+    module: Any = importlib.import_module(f"{checks.__name__}.{file}")
     return module  # type: ignore[no-any-return]
 
 

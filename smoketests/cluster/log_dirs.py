@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agent.status import FINE, critical, ok, unknown
-from smoketests.cluster.leading import broker_name
+from smoketests.cluster.leader_balance import broker_name
 from smoketests.cluster.view import LONGEST_TEXT, ClusterFinding, ClusterView, findings, some
-from smoketests.readers.kafka_facts import LogDir
+from smoketests.readers.kafka.model import LogDir
 
 PLAYBOOK = "replace-jbod-disk"
 # The checks of a host that see the same failure from their side.

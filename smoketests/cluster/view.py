@@ -16,9 +16,9 @@ from agent.status import OK, SKIPPED, Verdict, skipped, unknown
 from inventory.model import Cluster, Host
 
 if TYPE_CHECKING:
-    from smoketests.fanout import HostReport
-    from smoketests.readers.kafka_facts import KafkaFacts, Partition
-    from smoketests.readers.zookeeper import ZooKeeperFacts
+    from smoketests.readers.kafka.model import KafkaFacts, Partition
+    from smoketests.readers.zookeeper.ensemble import ZooKeeperFacts
+    from smoketests.remote.fanout import HostReport
 
 NO_ITEM = "-"
 NO_REPORT = "no report, see reach"

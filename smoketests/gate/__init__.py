@@ -13,17 +13,17 @@ from smoketests.gate.decision import Decision, RuleResult
 from smoketests.gate.maintenance import PURPOSES, Maintenance
 
 if TYPE_CHECKING:
-    from smoketests import asking
+    from smoketests.results import run
 
 __all__ = ["PURPOSES", "Decision", "Maintenance", "RuleResult", "decide"]
 
 
-def decide(maintenance: Maintenance, wanted: asking.Wanted, say: Callable[[str], None]) -> Decision:
+def decide(maintenance: Maintenance, wanted: run.Wanted, say: Callable[[str], None]) -> Decision:
     """One reading, judged and kept in the store. wanted: inventories, ssh access, deadline, store.
 
     say: is told, line by line, what a person should know beside it. asking.CannotAsk for a question that makes no
     sense: a host that is not there, no disk named, a rule that cannot be accepted.
     """
-    from smoketests.gate import looking, records
+    from smoketests.gate import decision_store, evaluate
 
-    return records.kept(looking.look(maintenance, wanted, say), wanted.store or records.STORE)
+    return decision_store.kept(evaluate.look(maintenance, wanted, say), wanted.store or decision_store.STORE)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from inventory.model import Host
 from smoketests.cluster.view import Told, findings, told
 from smoketests.gate import replaced_disk
-from smoketests.gate.situation import RAID10, Situation
+from smoketests.gate.context import RAID10, Situation
 
 # sdc1 (serial ZA1BC2); several of a mirror are joined with "and"
 SERIAL = re.compile(r"\(serial ([^()]{1,100})\)")

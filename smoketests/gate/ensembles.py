@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from agent.sources.zookeeper_words import ANSWERED, NOT_SERVING
+from agent.sources.zookeeper.four_letter import ANSWERED, NOT_SERVING
 from inventory.model import Host
-from smoketests.cluster.broker_ids import names_of, short, whole_names_of
-from smoketests.cluster.zk_quorum import VOTING, transactions_behind, voter_count
-from smoketests.readers.zookeeper import REFUSED, Member
+from smoketests.cluster.checks.broker_ids import names_of, short, whole_names_of
+from smoketests.cluster.checks.zk_quorum import VOTING, transactions_behind, voter_count
+from smoketests.readers.zookeeper.ensemble import REFUSED, Member
 
 # as the rule zookeeper has it
 MOST_BEHIND = 10_000

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from agent.status import UNKNOWN
 from inventory.model import Host
-from smoketests.cluster.broker_ids import Names
+from smoketests.cluster.checks.broker_ids import Names
 from smoketests.cluster.view import CannotTell, ClusterView, findings, some, typed
-from smoketests.readers.zookeeper import Registered
+from smoketests.readers.zookeeper.ensemble import Registered
 
 KRAFT_ROLE, BROKER_ROLE, ZOOKEEPER_ROLE = "controller", "broker", "zookeeper"
 CHECK = "server_ids"

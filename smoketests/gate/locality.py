@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from inventory.model import Host
 from smoketests.cluster.view import CannotTell, ClusterView, NotAsked, some
 from smoketests.gate import ensembles
+from smoketests.gate.context import KRAFT_ROLE, Situation
 from smoketests.gate.maintenance import DECOMMISSION
-from smoketests.gate.situation import KRAFT_ROLE, Situation
 
 if TYPE_CHECKING:
-    from smoketests.readers.kafka import Partition, Quorum
+    from smoketests.readers.kafka.cluster import Partition, Quorum
 
 APART = "it shares no partition and no quorum with"
 # as the rule kraft_quorum has it

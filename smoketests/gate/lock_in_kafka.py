@@ -64,7 +64,7 @@ class InKafka:
     """servers: `host:port` of brokers; a login is that of the readers (SMOKE_KAFKA_CLIENT)."""
 
     def __init__(self, cluster: str, servers: Sequence[str]) -> None:
-        from smoketests.readers import client_properties
+        from smoketests.readers.kafka import client_properties
 
         self._cluster, self._servers = cluster, list(servers)
         self._settings = dict(client_properties.of(cluster))
@@ -143,7 +143,7 @@ class InKafka:
     def _ensure_topic(self) -> None:
         from kafka.errors import TopicAlreadyExistsError
 
-        from smoketests.readers import kafka as reader
+        from smoketests.readers.kafka import cluster as reader
 
         admin = reader.connect(self._servers, self._settings)
         try:

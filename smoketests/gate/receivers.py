@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from inventory.model import Cluster
-    from smoketests.readers.kafka_facts import LogDir, Partition
-    from smoketests.readers.zookeeper import Registered
+    from smoketests.readers.kafka.model import LogDir, Partition
+    from smoketests.readers.zookeeper.ensemble import Registered
 
 MOST_PERCENT = 80.0
 GB = 1e9

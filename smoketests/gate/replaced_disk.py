@@ -8,7 +8,7 @@ from typing import Any
 
 from inventory.model import Host
 from smoketests.cluster.view import findings
-from smoketests.gate.situation import Situation
+from smoketests.gate.context import Situation
 
 # /kafka/d3 on sdd (ST8000NM0055, serial ZA1BC2, slot 4)
 SERIAL = re.compile(r"\bserial ([^\s,)]+)")

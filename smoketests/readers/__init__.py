@@ -26,7 +26,9 @@ def look(
 
     settings: for kafka-python, if not those of client_properties. view: other fields of the ClusterView.
     """
-    from smoketests.readers import client_properties, kafka, zookeeper
+    from smoketests.readers.kafka import client_properties
+    from smoketests.readers.kafka import cluster as kafka
+    from smoketests.readers.zookeeper import ensemble as zookeeper
 
     def settings_of() -> Mapping[str, Any]:
         return settings if settings is not None else client_properties.of(cluster.name)
@@ -46,7 +48,7 @@ def look(
         except Exception as error:  # one broken reader never hides the other, nor the hosts
             problems[name] = f"the reader failed: {type(error).__name__}: {error}"[:300]
     if "zookeeper" in answers and "kafka" in answers:
-        from smoketests.readers import zookeeper_partitions
+        from smoketests.readers.zookeeper import partitions as zookeeper_partitions
 
         answers["kafka"] = zookeeper_partitions.worst_of(answers["kafka"], answers["zookeeper"].in_sync)
     return ClusterView(cluster, reports, problems=problems, **answers, **view)

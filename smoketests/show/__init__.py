@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from agent.report import Report
 
 if TYPE_CHECKING:
-    from smoketests.survey import Survey
+    from smoketests.results.run_results import Survey
 
 # nagios and prometheus live with the agent, which must print them where no controller is installed.
 FORMATS = {

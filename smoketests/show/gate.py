@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from agent.formats.text import printable
 from smoketests.gate import decision as of
-from smoketests.gate import records, rules
+from smoketests.gate import decision_store, rules
 from smoketests.show.many_hosts import BOLD, PLAIN
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _totals(decision: Decision) -> str:
 
 
 def as_json(decision: Decision) -> str:
-    return json.dumps(records.as_json(decision), indent=1, default=str)
+    return json.dumps(decision_store.as_json(decision), indent=1, default=str)
 
 
 def junit(decision: Decision) -> str:

@@ -10,7 +10,7 @@ from agent.report import SCHEMA, Report
 from agent.status import BY_SEVERITY, EXIT_CODES, FINE, UNKNOWN, worst
 
 if TYPE_CHECKING:
-    from smoketests.survey import Survey
+    from smoketests.results.run_results import Survey
 
 
 def render(reports: Sequence[Report], only_problems: bool = False) -> str:

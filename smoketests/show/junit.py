@@ -14,7 +14,7 @@ from agent.report import Report
 from agent.status import CRITICAL, FINE, SKIPPED, UNKNOWN, WARNING
 
 if TYPE_CHECKING:
-    from smoketests.survey import Survey
+    from smoketests.results.run_results import Survey
 
 # what a host may claim that one finding took
 LONGEST_MS = 86_400_000

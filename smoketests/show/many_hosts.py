@@ -14,7 +14,7 @@ from agent.status import BY_SEVERITY, CRITICAL, FINE, UNKNOWN, WARNING
 from smoketests.show.fold import Row, fold, groups, ranges
 
 if TYPE_CHECKING:
-    from smoketests.survey import Survey, Tally
+    from smoketests.results.run_results import Survey, Tally
 
 COLOURS = {CRITICAL: "\x1b[1;31m", UNKNOWN: "\x1b[35m", WARNING: "\x1b[33m"}
 BOLD, CYAN, PLAIN = "\x1b[1m", "\x1b[36m", "\x1b[0m"

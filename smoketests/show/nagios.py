@@ -11,7 +11,7 @@ from agent.status import BY_SEVERITY
 from smoketests.show.fold import fold, ranges
 
 if TYPE_CHECKING:
-    from smoketests.survey import Survey
+    from smoketests.results.run_results import Survey
 
 
 def many(seen: Survey, only_problems: bool = False) -> Iterator[str]:

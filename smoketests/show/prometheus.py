@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agent.formats import prometheus
 
 if TYPE_CHECKING:
-    from smoketests.survey import Survey
+    from smoketests.results.run_results import Survey
 
 
 def many(seen: Survey, only_problems: bool = False) -> Iterator[str]:

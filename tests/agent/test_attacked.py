@@ -11,9 +11,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent import prober, process_list, regular_files
-from agent.checks import kernel_health
-from agent.sources import kafka, tcp_counters
+from agent.checks.system import kernel_health
+from agent.machine import fs_worker, process_list, regular_files
+from agent.sources.kafka import processes as kafka
+from agent.sources.network import counters as tcp_counters
 
 NOBODY = 65534
 WITH_ROOTS_RIGHTS = f"import os, time; os.setresuid({NOBODY}, 0, 0); print(flush=True); time.sleep(60)"
@@ -46,9 +47,9 @@ def test_a_log_that_a_users_process_names_is_searched_with_that_users_rights(tmp
     (tmp_path / "server.log").symlink_to(secret)
     inside = f"""
 import sys; sys.path.insert(0, {os.getcwd()!r})
-from agent import prober
+from agent.machine import fs_worker
 try:
-    print(prober.touch_search({str(tmp_path / "server.log")!r}, 0, 0, 1 << 20, "ERROR", int(sys.argv[1])))
+    print(fs_worker.touch_search({str(tmp_path / "server.log")!r}, 0, 0, 1 << 20, "ERROR", int(sys.argv[1])))
 except PermissionError as error:
     print("refused", error.strerror)
 """
@@ -63,7 +64,7 @@ def test_a_flood_of_one_log_is_kept_at_its_end_and_what_was_left_out_is_counted(
     line = b"ERROR " + b"x" * 990 + b"\n"
     log.write_bytes(line * 20_000)
 
-    found = prober.touch_search(str(log), 0, 0, 64 << 20, "ERROR")
+    found = fs_worker.touch_search(str(log), 0, 0, 64 << 20, "ERROR")
 
     assert len(found["text"]) <= 8 << 20
     assert sum(len(value) for value in found.values() if isinstance(value, str)) < len(line) * 20_000

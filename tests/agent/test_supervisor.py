@@ -14,7 +14,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent import live, supervisor
+from agent import supervisor
+from agent.machine import live
 from agent.supervisor import Ended
 
 ROOT = pathlib.Path(supervisor.__file__).parents[1]
@@ -111,7 +112,7 @@ def test_where_no_process_can_be_had_the_work_is_done_here(monkeypatch: pytest.M
 
 ORPHAN = """
 import os, sys, time
-from agent import live, supervisor
+from agent import supervisor; from agent.machine import live
 def work():
     yield str(os.getpid())
     {what}
@@ -166,7 +167,7 @@ def test_the_worker_stays_on_one_processor_and_what_it_starts_has_all() -> None:
     def work() -> Iterator[str]:
         machine = live.LiveHost()
         told = machine.run("sh", "-c", "grep Cpus_allowed_list /proc/self/status").out.split()[1]
-        status = pathlib.Path(f"/proc/{machine.prober.pid}/status").read_text()
+        status = pathlib.Path(f"/proc/{machine.fs_worker.pid}/status").read_text()
         copy = status.partition("Cpus_allowed_list:")[2].split()[0]
         yield json.dumps([len(os.sched_getaffinity(0)), told, copy])
         machine.close()

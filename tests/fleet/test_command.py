@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 from fleet import nightly
 from fleet.archive import retention
 from fleet.spark import session
-from smoketests import fleet_extra, nightly_command
-from smoketests.report_command import report_command
+from smoketests.commands import fleet_extra, nightly as nightly_command
+from smoketests.commands.report import report_command
 from tests.fleet.conftest import need_spark, quick_settings
 from tests.fleet.history import NIGHT, header, host, line, write_run
 
@@ -132,7 +132,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_shown(tmp_path: Path) -> N
 
 def test_report_needs_no_spark(tmp_path: Path) -> None:
     script = (
-        "import sys\nfrom smoketests.report_command import report_command\n"
+        "import sys\nfrom smoketests.commands.report import report_command\n"
         "try: report_command(sys.argv[1:])\n"
         "finally: print('heavy:', sorted(set(sys.modules) & {'pyspark', 'matplotlib', 'numpy', 'fleet'}))"
     )

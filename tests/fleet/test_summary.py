@@ -22,7 +22,7 @@ from fleet.render import html_page, plain_text
 from fleet.site import folder, summaries
 from fleet.store import periods, reports
 from fleet.store.files import LocalFiles
-from smoketests import nightly_command
+from smoketests.commands import nightly as nightly_command
 from tests.fleet.mail.test_delivery import Server, night, server, settings  # noqa: F401
 from tests.fleet.site.test_pages import Read
 

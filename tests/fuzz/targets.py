@@ -18,51 +18,32 @@ import paramiko
 import inventory
 from agent import expected
 from agent.host import Answer, CannotTell
-from agent.sources import (
-    antivirus_products,
-    arcconf,
-    bonding,
-    disk_sightings,
-    diskstats,
-    ethtool,
-    fanotify,
-    firewall_rules,
-    ipmi_sensors,
-    ipmitool,
-    iptables,
-    java_processes,
-    java_properties,
-    kafka_log_lines,
-    kafka_settings,
-    kernel_log,
-    kernel_memory_lines,
-    mdstat,
-    megacli,
-    mount_table,
-    nftables,
-    nic_sightings,
-    oom_lines,
-    packet_filter,
-    power_supplies,
-    sel_records,
-    smartctl,
-    sockets,
-    ssacli,
-    storcli,
-    systemd,
-    time_daemons,
-    zookeeper_servers,
-    zookeeper_words,
-)
-from agent.sources.packet_conditions import Connection
+from agent.sources.bmc import event_log_records, ipmitool, power_supplies, sensors
+from agent.sources.disks import diskstats, mount_table
+from agent.sources.firewall import evaluate as packet_filter
+from agent.sources.firewall import iptables, nftables, ruleset
+from agent.sources.firewall.conditions import Connection
+from agent.sources.kafka import java_processes, java_properties, log_events
+from agent.sources.kafka import settings as kafka_settings
+from agent.sources.kernel import disk_events, memory_lines, nic_events, oom_lines
+from agent.sources.kernel import log as kernel_log
+from agent.sources.network import bonding, ethtool, sockets
+from agent.sources.raid import arcconf, mdstat, megacli, ssacli, storcli
+from agent.sources.smart import smartctl
+from agent.sources.system import antivirus_products, fanotify, systemd, time_daemons
+from agent.sources.zookeeper import four_letter
+from agent.sources.zookeeper import servers as zookeeper_servers
 from agent.state import State
 from fleet.archive import manifests
 from fleet.mail import message
 from inventory import ranges
 from inventory.model import Host
-from smoketests import belief, host_keys
-from smoketests.readers import CannotRead, address, client_properties, jaas, key_stores, zookeeper_partitions
-from smoketests.readers import zookeeper as zookeeper_reader
+from smoketests.readers import CannotRead, address
+from smoketests.readers.kafka import client_properties, jaas, key_stores
+from smoketests.readers.zookeeper import ensemble as zookeeper_reader
+from smoketests.readers.zookeeper import partitions as zookeeper_partitions
+from smoketests.remote import validation
+from smoketests.ssh import host_keys
 from tests.fuzz import seeds
 
 Reader = Callable[[str], Any]
@@ -101,19 +82,17 @@ def _words_of_smartctl(text: str) -> None:
     smartctl.parse(Answer(2, text, text[:100]), "sda")
 
 
-DEVICES = disk_sightings.Devices(
-    {"0:0:0:0": "sda", "ata1": "sda", "nvme0": "nvme0n1"}, {"8:0": "sda"}, ["sda", "nvme0n1"]
-)
-CARDS = nic_sightings.Cards({"0000:05:00.0": ["enp5s0f0"]}, {"n3": "enp5s0f0"}, ["enp5s0f0", "bond0"])
+DEVICES = disk_events.Devices({"0:0:0:0": "sda", "ata1": "sda", "nvme0": "nvme0n1"}, {"8:0": "sda"}, ["sda", "nvme0n1"])
+CARDS = nic_events.Cards({"0000:05:00.0": ["enp5s0f0"]}, {"n3": "enp5s0f0"}, ["enp5s0f0", "bond0"])
 
 
 def _kernel_lines(text: str) -> None:
     """As records of one boot, a second apart."""
     records = [kernel_log.Record(at, 0, 4, 100.0 + at, row, "", 100.0 + at) for at, row in enumerate(text.split("\n"))]
     told = [
-        *disk_sightings.sightings(records, records, DEVICES),
-        *kernel_memory_lines.sightings(records, records),
-        *nic_sightings.sightings(records, CARDS),
+        *disk_events.sightings(records, records, DEVICES),
+        *memory_lines.sightings(records, records),
+        *nic_events.sightings(records, CARDS),
     ]
     kernel_log.gather(told)
 
@@ -124,21 +103,21 @@ def _kernel_records(text: str) -> None:
 
 
 def _sensors(text: str) -> None:
-    found = ipmi_sensors.parse(text)
+    found = sensors.parse(text)
     power_supplies.power_supplies(found)
     power_supplies.redundancy(found)
     for sensor in found:
-        ipmi_sensors.by_severity(sensor)
+        sensors.by_severity(sensor)
 
 
 def _events_of_the_bmc(text: str) -> None:
-    for event in sel_records.parse_events(text):
-        sel_records.memory_kind(event)
-        sel_records.dimm(event)
+    for event in event_log_records.parse_events(text):
+        event_log_records.memory_kind(event)
+        event_log_records.dimm(event)
 
 
 def _fate(chains: Sequence[Any]) -> None:
-    packet_filter.fate(chains, Connection(9092, "ip"), firewall_rules.HOOKS)
+    packet_filter.fate(chains, Connection(9092, "ip"), ruleset.HOOKS)
 
 
 def _kafka_settings(text: str) -> None:
@@ -156,7 +135,7 @@ LIAR = Host("kafka-a02", cluster="prod-a", roles=("broker",), layout="jbod", rac
 
 
 def _record(text: str) -> None:
-    kept = belief.believed(LIAR, text.split("\n"), "r1", "2026-11-20T03:12:00Z")
+    kept = validation.believed(LIAR, text.split("\n"), "r1", "2026-11-20T03:12:00Z")
     for line in kept.lines:
         said = json.loads(line, object_pairs_hook=_each_once, parse_constant=_no_number)
         assert (said["host"], said["cluster"], said["run_id"]) == ("kafka-a02", "prod-a", "r1"), line
@@ -232,32 +211,32 @@ def _expected(text: str) -> None:
 
 
 def _tests(*names: str) -> list[str]:
-    return [f"tests/agent/*/test_{name}.py" for name in names]
+    return [f"tests/agent/**/test_{name}.py" for name in names]
 
 
 FAMILIES: dict[str, Family] = {
     "smart": Family(
         {"report": _smart, "refusal": _words_of_smartctl, "scan": smartctl.parse_scan_json,
          "scan_text": smartctl.parse_scan_text},
-        ["tests/machines/*/run/smartctl*", *_tests("smart", "smart_report"), "tests/agent/smart_reports.py"],
+        ["tests/machines/*/run/smartctl*", *_tests("smart", "report"), "tests/agent/sources/smart/made_reports.py"],
         (CannotTell, ValueError),
     ),
     "raid": Family(
         {"storcli": storcli.parse, "rebuilds": storcli.parse_rebuilds, "drives": storcli.parse_drives,
          "megacli": megacli.parse, "ssacli": ssacli.parse, "arcconf": lambda text: arcconf.parse("1", text),
          "mdstat": mdstat.parse},
-        ["tests/machines/*/run/perccli64*", "tests/machines/*/root/proc/mdstat", "tests/agent/sources/raid_outputs.py",
+        ["tests/machines/*/run/perccli64*", "tests/machines/*/root/proc/mdstat", "tests/agent/sources/raid/outputs.py",
          *_tests("md", "raid_controllers")],
     ),
     "kernel": Family(
         {"lines": _kernel_lines, "records": _kernel_records},
-        ["agent/sources/kernel_*.py", *_tests("kernel_lines", "kernel_log", "disk_errors", "nic_resets")],
+        ["agent/sources/kernel/*_lines.py", *_tests("line_patterns", "log", "disk_errors", "nic_resets")],
     ),
     "ipmi": Family(
-        {"sensors": _sensors, "chassis": ipmitool.parse_chassis, "sel_info": sel_records.parse_info,
+        {"sensors": _sensors, "chassis": ipmitool.parse_chassis, "sel_info": event_log_records.parse_info,
          "sel": _events_of_the_bmc},
-        ["tests/machines/*/run/ipmitool*", "tests/agent/handmade_bmc.py",
-         *_tests("ipmi_sensors", "system_event_log", "power", "chassis")],
+        ["tests/machines/*/run/ipmitool*", "tests/agent/sources/bmc/handmade_bmc.py",
+         *_tests("sensors", "event_log", "power", "chassis")],
     ),
     "network": Family(
         {"link": ethtool.parse_link, "driver": ethtool.parse_driver, "statistics": ethtool.parse_statistics,
@@ -267,18 +246,18 @@ FAMILIES: dict[str, Family] = {
     "firewall": Family(
         {"nft": lambda text: _fate(nftables.parse_ruleset(text)),
          "iptables": lambda text: _fate(list(iptables.parse_save(text, "ip").chains))},
-        _tests("packet_filter", "firewall"),
+        _tests("evaluate", "firewall"),
     ),
     "kafka": Family(
-        {"properties": _kafka_settings, "log": lambda text: kafka_log_lines.events(text, "UTC"),
+        {"properties": _kafka_settings, "log": lambda text: log_events.events(text, "UTC"),
          "java_errors": lambda text: oom_lines.errors(text, "UTC"), "killed": oom_lines.killed_process,
          "argv": lambda text: java_processes.of_java(text.split("\x00"))},
-        ["agent/sources/kafka_*.py", *_tests("kafka", "kafka_log", "kafka_config", "oom_lines", "java_processes")],
+        ["agent/sources/kafka/*.py", *_tests("processes", "kafka_log", "kafka_config", "oom_lines", "java_processes")],
     ),
     "zookeeper": Family(
-        {"srvr": zookeeper_words.parse_srvr, "mntr": zookeeper_words.parse_mntr, "cons": zookeeper_words.parse_cons,
-         "kind": zookeeper_words.classify, "address": zookeeper_servers.parse_address},
-        _tests("zookeeper_words", "zookeeper"),
+        {"srvr": four_letter.parse_srvr, "mntr": four_letter.parse_mntr, "cons": four_letter.parse_cons,
+         "kind": four_letter.classify, "address": zookeeper_servers.parse_address},
+        _tests("four_letter", "zookeeper"),
     ),
     "time": Family(
         {"chronyc": time_daemons.parse_chronyc, "ntpq": time_daemons.parse_ntpq,
@@ -302,7 +281,7 @@ FAMILIES: dict[str, Family] = {
         ["tests/machines/*/state.txt", "tests/machines/*/expected.json", "tests/agent/test_state.py"],
         (ValueError, CannotTell),
     ),
-    "records": Family({"lines": _record}, ["tests/records.py", "tests/smoketests/test_hostile_host.py"]),
+    "records": Family({"lines": _record}, ["tests/records.py", "tests/smoketests/remote/test_hostile_host.py"]),
     "inventory": Family(
         {"yaml": _inventory(".yaml"), "json": _inventory(".json"), "ansible": _ansible, "ranges": ranges.expand},
         ["inventory/examples/*", "tests/inventory/test_*.py"],
@@ -318,11 +297,11 @@ FAMILIES: dict[str, Family] = {
          "address": lambda text: address(text, 2181), "jaas": jaas.parse,
          "store": lambda text: key_stores.opened(text.encode("latin-1", "replace"), ""),
          "state": lambda text: zookeeper_partitions.parse(text.encode())},
-        ["tests/smoketests/readers/test_*.py", *_tests("zookeeper_words")],
+        ["tests/smoketests/readers/**/test_*.py", *_tests("four_letter")],
         (CannotRead, jaas.CannotParse, key_stores.CannotOpen),
     ),
     "keys": Family(
-        {"known_hosts": _known_hosts, "certificate": _certificate}, ["tests/smoketests/test_ssh.py"],
+        {"known_hosts": _known_hosts, "certificate": _certificate}, ["tests/smoketests/ssh/test_connect.py"],
         (ValueError, paramiko.SSHException),
     ),
 }  # fmt: skip

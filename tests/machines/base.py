@@ -23,8 +23,10 @@ from agent.host import (
     ProcessUse,
     Touched,
 )
-from tests.agent import handmade_bmc, servers, smart_reports
+from tests.agent import servers
 from tests.agent.jbod import TB, usage
+from tests.agent.sources.bmc import handmade_bmc
+from tests.agent.sources.smart import made_reports
 from tests.machine import NOW, HandmadeHost
 
 DISKS = ("sda", "sdb", "sdc", "sdd")
@@ -108,12 +110,12 @@ def files() -> Dict[str, Any]:
 
 
 def commands() -> Dict[str, Any]:
-    smart = dict(zip(DISKS, (smart_reports.ata(serial) for serial in SERIALS)))
+    smart = dict(zip(DISKS, (made_reports.ata(serial) for serial in SERIALS)))
     return {
         **handmade_bmc.commands(),
-        **smart_reports.scan(*(f"/dev/{name} sat" for name in DISKS)),
-        **{smart_reports.asked(f"/dev/{name}"): smart_reports.printed(smart[name]) for name in DISKS},
-        smart_reports.asked(f"/dev/{NVME}"): smart_reports.printed(smart_reports.nvme(NVME_SERIAL)),
+        **made_reports.scan(*(f"/dev/{name} sat" for name in DISKS)),
+        **{made_reports.asked(f"/dev/{name}"): made_reports.printed(smart[name]) for name in DISKS},
+        made_reports.asked(f"/dev/{NVME}"): made_reports.printed(made_reports.nvme(NVME_SERIAL)),
         **{f"ethtool {flags}{name}": Answer(0, text, "") for name in CARDS for flags, text in _ethtool(name)},
         **{f"ethtool {flags}bond0": Answer(code, text, "") for flags, code, text in ETHTOOL_OF_BOND},
         "chronyc -c -n tracking": tracking(0.000004855),
@@ -173,7 +175,7 @@ def ensemble() -> Dict[str, Any]:
 
 def disks() -> List[Disk]:
     sata = [
-        smart_reports.disk(
+        made_reports.disk(
             name, serial, wwn=f"0x5000c500a1b2c30{number}", slot=f"pci-0000:00:17.0-ata-{number + 1}",
             dev=f"8:{16 * number}",
         )

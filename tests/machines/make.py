@@ -14,11 +14,11 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from agent.expected import ExpectedMount
 from agent.host import Answer, CpuTimes, Disk, Touched
-from agent.recording import RecordingHost
-from tests.agent import smart_reports
-from tests.agent.checks.test_raid import md
+from agent.recording.recorded_host import RecordingHost
+from tests.agent.checks.disks.test_raid import md
 from tests.agent.jbod import TB, usage
-from tests.agent.sources import raid_outputs
+from tests.agent.sources.raid import outputs
+from tests.agent.sources.smart import made_reports
 from tests.machine import STORIES, HandmadeHost, next_run, run_checks
 from tests.machines import base
 
@@ -83,11 +83,11 @@ def renew(folder: pathlib.Path, recorder: RecordingHost) -> None:
 
 
 def smart(name: str, report: Mapping[str, Any]) -> Dict[str, Any]:
-    return {"commands": {smart_reports.asked(f"/dev/{name}"): smart_reports.printed(report)}}
+    return {"commands": {made_reports.asked(f"/dev/{name}"): made_reports.printed(report)}}
 
 
 def worn_nvme() -> tuple[Changes, Changes]:
-    report = smart_reports.nvme(base.NVME_SERIAL, percentage_used=97, available_spare=100)
+    report = made_reports.nvme(base.NVME_SERIAL, percentage_used=97, available_spare=100)
     return smart(base.NVME, report), smart(base.NVME, report)
 
 
@@ -101,7 +101,7 @@ def sas_grown_defects() -> tuple[Changes, Changes]:
 
     def having(defects: int, uncorrected: int) -> Changes:
         errors = {"read": {"total_uncorrected_errors": uncorrected}, "write": {"total_uncorrected_errors": 0}}
-        report = smart_reports.sas(serial, scsi_grown_defect_list=defects, scsi_error_counter_log=errors)
+        report = made_reports.sas(serial, scsi_grown_defect_list=defects, scsi_error_counter_log=errors)
         return {
             **smart("sdc", report),
             "answers": {"disks": disks},
@@ -139,12 +139,12 @@ def megaraid_predictive_failure() -> tuple[Changes, Changes]:
     }
     members = [f"/dev/bus/0 megaraid,{number}" for number in range(10, 14)]
     said = {
-        "smartctl --json --scan": smart_reports.scan("/dev/sda scsi", *members)["smartctl --json --scan"],
+        "smartctl --json --scan": made_reports.scan("/dev/sda scsi", *members)["smartctl --json --scan"],
         **{
-            smart_reports.asked("/dev/bus/0", f"megaraid,{number}"): smart_reports.printed(_sas(serial))
+            made_reports.asked("/dev/bus/0", f"megaraid,{number}"): made_reports.printed(_sas(serial))
             for number, serial in enumerate(serials, 10)
         },
-        f"{tool} show all J": Answer(0, raid_outputs.storcli(), ""),
+        f"{tool} show all J": Answer(0, outputs.storcli(), ""),
         f"{tool}/eall/sall show all J": Answer(0, _drives(0), ""),
     }
     mount = ExpectedMount("/kafka/data", uuid=base.UUIDS[0], fstype="ext4")
@@ -155,7 +155,7 @@ def megaraid_predictive_failure() -> tuple[Changes, Changes]:
     line = "megaraid_sas 0000:02:00.0: 7001 (816692061s/0x0002/WARN) - Predictive failure: PD 0b(e0xfc/s1)"
     story: Changes = {
         "commands": {
-            smart_reports.asked("/dev/bus/0", "megaraid,11"): smart_reports.printed(failing),
+            made_reports.asked("/dev/bus/0", "megaraid,11"): made_reports.printed(failing),
             f"{tool}/eall/sall show all J": Answer(0, _drives(3), ""),
         },
         "answers": {"kernel_records": kernel_lines(line, hours_ago=0.4)},
@@ -164,7 +164,7 @@ def megaraid_predictive_failure() -> tuple[Changes, Changes]:
 
 
 def _sas(serial: str, **changes: Any) -> Dict[str, Any]:
-    return smart_reports.sas(serial, logical_unit_id=f"0x5000c5004d5c7f{serial[-1]}0", **changes)
+    return made_reports.sas(serial, logical_unit_id=f"0x5000c5004d5c7f{serial[-1]}0", **changes)
 
 
 def _config(log_dirs: str) -> Touched:
@@ -182,7 +182,7 @@ def _drives(predictive: int) -> str:
         }
         for slot in range(4)
     }
-    return raid_outputs.whole(states)
+    return outputs.whole(states)
 
 
 def degraded_md_raid10() -> tuple[Changes, Changes]:
@@ -209,7 +209,7 @@ def degraded_md_raid10() -> tuple[Changes, Changes]:
         "touch usage /kafka/data": usage(48, 16 * TB),
     }
     mount = ExpectedMount("/kafka/data", uuid=base.UUIDS[0], fstype="ext4")
-    ailing = smart_reports.ata(base.SERIALS[2], exit_status=64, a187="104", a197="228", a5="1260")
+    ailing = made_reports.ata(base.SERIALS[2], exit_status=64, a187="104", a197="228", a5="1260")
     first: Changes = {
         **smart("sdc", ailing),
         "files": files,
@@ -217,8 +217,8 @@ def degraded_md_raid10() -> tuple[Changes, Changes]:
         "expected": {"layout": "raid10", "mounts": (mount,)},
     }
     failed = md(degraded="1", sdc1_state="faulty", sdc1_slot="none", sdc1_errors="20")
-    sick = smart_reports.ata(base.SERIALS[2], exit_status=64, a187="112", a197="240", a5="1288")
-    pending = smart_reports.ata(base.SERIALS[3], a197="24")
+    sick = made_reports.ata(base.SERIALS[2], exit_status=64, a187="112", a197="240", a5="1288")
+    pending = made_reports.ata(base.SERIALS[3], a197="24")
     lines = [
         line
         for sector in (512, 1024, 2048)

@@ -23,20 +23,20 @@ from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 import psutil
 import pyudev
 
-from agent import guess
+from agent import autodetect
 from agent.expected import Expected, ExpectedMount
 from agent.host import Descriptors, Load, Process
-from agent.live import LiveHost
-from agent.recording import RecordingHost
+from agent.machine.live import LiveHost
+from agent.recording.recorded_host import RecordingHost
 from agent.state import State
 from tests.machine import STORIES, run_checks
 from tests.machines.make import renew
-from tests.real import bmc
-from tests.real.filesystems import Mounted, command, loop_device, mounted
-from tests.real.namespace import wait_for
-from tests.real.stand_in_broker import StandInBroker
-from tests.real.time_server import chronyd_behind
-from tests.real.zookeeper import ZooKeeper
+from tests.real.parts import bmc
+from tests.real.parts.filesystems import Mounted, command, loop_device, mounted
+from tests.real.parts.namespace import wait_for
+from tests.real.parts.stand_in_broker import StandInBroker
+from tests.real.parts.time_server import chronyd_behind
+from tests.real.parts.zookeeper import ZooKeeper
 
 KAFKA = pathlib.Path("/kafka")
 # What this machine allows; an inventory may ask for less than our own limit does.
@@ -89,7 +89,7 @@ def record(folder: pathlib.Path, machine: Recorded, guessing: bool = False) -> N
     """Let all checks look, and replace the story's machine by what they saw."""
     recorder = RecordingHost(machine)
     if guessing:
-        recorder.expected = guess.guess(recorder)
+        recorder.expected = autodetect.guess(recorder)
     findings = run_checks(recorder, deadline_s=90.0)
     folder.mkdir(exist_ok=True)
     renew(folder, recorder)
@@ -232,7 +232,7 @@ def no_root(folder: pathlib.Path) -> None:
             os.setgroups([])
             os.setgid(nobody.pw_gid)
             os.setuid(nobody.pw_uid)
-            sys.executable = "/usr/bin/python3"  # of the prober: ours may lie in root's home
+            sys.executable = "/usr/bin/python3"  # of the file-system worker: ours may lie in root's home
             record(written, Recorded(Expected(), [broker.pid], fstab(disks)), guessing=True)
 
         _in_a_child(as_nobody)

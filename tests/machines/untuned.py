@@ -24,7 +24,7 @@ from agent.host import (
     ProcessUse,
     Touched,
 )
-from agent.sources import kafka_logs
+from agent.sources.kafka import log_files
 from tests.agent import servers
 from tests.agent.jbod import usage
 from tests.machine import NOW, HandmadeHost
@@ -291,7 +291,7 @@ def _answers(shape: Shape) -> Dict[str, Any]:
     }
     quiet = Touched("", {"inode": 77, "end": 4096, "skipped_bytes": 0, "text": ""})
     for folder in ("/srv/kafka/logs", "/var/log/kafka", "/var/log/zookeeper"):
-        names = (name for role in (*kafka_logs.NAMES.values(), kafka_logs.STATE_NAMES) for name in role)
+        names = (name for role in (*log_files.NAMES.values(), log_files.STATE_NAMES) for name in role)
         given.update({f"touch search {folder}/{name}": Touched("ENOENT", {"error": "no such file"}) for name in names})
     given["touch search /srv/kafka/logs/server.log"] = given["touch search /var/log/zookeeper/zookeeper.log"] = quiet
     for process in running:

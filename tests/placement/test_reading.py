@@ -11,9 +11,9 @@ from agent.status import ok, unknown
 from inventory.model import Cluster
 from placement import reading
 from placement.errors import CannotTell
-from smoketests.outcome import HostReport
-from smoketests.readers.kafka_facts import KafkaFacts, LogDir, Partition
-from smoketests.readers.zookeeper import Registered
+from smoketests.readers.kafka.model import KafkaFacts, LogDir, Partition
+from smoketests.readers.zookeeper.ensemble import Registered
+from smoketests.remote.outcome import HostReport
 from tests.smoketests.cluster.views import host
 
 HOST = host(1)

@@ -14,20 +14,20 @@ from typing import Any
 import pytest
 
 from inventory.model import Host
-from playbooks.doing import command, gate, looking
+from playbooks.executors import check, command, gate
+from playbooks.fact_schema import Fact
 from playbooks.facts import Choice
-from playbooks.filling import Action, Filling, always
-from playbooks.kinds import Fact
 from playbooks.machine import Here
 from playbooks.model import Step
-from playbooks.person import Interrupts
-from playbooks.session import Failed, Session
+from playbooks.plan.template import Action, Filling, always
+from playbooks.run.prompt import Interrupts
+from playbooks.run.session import Failed, Session
 from smoketests.gate.decision import PASSED
-from tests.playbooks.books import book, names
-from tests.playbooks.desk import Desk, until
-from tests.playbooks.test_books_facts import WITH_ZOOKEEPER, jbod
-from tests.playbooks.test_waits import look
-from tests.playbooks.told_machine import Told, found
+from tests.playbooks.books.test_books_facts import WITH_ZOOKEEPER, jbod
+from tests.playbooks.executors.test_waits import look
+from tests.playbooks.fake_machine import Told, found
+from tests.playbooks.playbook_fixtures import book, names
+from tests.playbooks.prompt_fake import Desk, until
 
 TAKES = "- {name: Take it, run: [touch, FOLDER/taken]}\n"
 WAITS = f"{TAKES}- {{wait: It is there, run: [test, -e, FOLDER/there], every: 1s, deadline: 10m}}"
@@ -92,8 +92,8 @@ def test_each_look_of_a_wait_makes_a_lock_longer_that_would_soon_end(
             session.progress.lock = {**(session.progress.lock or {}), "until": time.time() + 60}
         return "" if len(seen) == 3 else "not yet"
 
-    monkeypatch.setattr(looking, "_unfinished", unfinished)
-    looking.wait(session, Action("1", Step("wait", "It is there", run=("true",), every=0, deadline=600)))
+    monkeypatch.setattr(check, "_unfinished", unfinished)
+    check.wait(session, Action("1", Step("wait", "It is there", run=("true",), every=0, deadline=600)))
 
     assert len(seen) == 3 and min(seen) > 3000
 

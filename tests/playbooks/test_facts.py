@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playbooks import danger
+from playbooks.fact_schema import Fact, fact
 from playbooks.facts import Choice, NotFound
 from playbooks.facts.md import parse_mdstat
-from playbooks.kinds import Fact, fact
+from playbooks.run import disk_safety
 from playbooks.view import View
-from tests.playbooks.told_machine import Told, disk, found, lsblk, part
+from tests.playbooks.fake_machine import Told, disk, found, lsblk, part
 
 UUID = "0c9f1d6e-8f0a-4a53-9a4c-3f1f6d1f7a11"
 MDSTAT = """Personalities : [raid10]
@@ -150,14 +150,14 @@ def test_what_is_in_use_or_not_the_disk_is_never_overwritten(row: object, said: 
     machine = jbod(row, **{"/proc/swaps": "Filename Type\n"})
     machine.commands |= {"wipefs": "", "blkid": ""}
 
-    assert any(said in one for one in danger.refusals(View(machine), TARGET, OLD, untouched=True))
+    assert any(said in one for one in disk_safety.refusals(View(machine), TARGET, OLD, untouched=True))
 
 
 def test_an_empty_disk_of_the_right_serial_may_be_overwritten() -> None:
     machine = jbod(disk("sdc", "NEW"), **{"/proc/swaps": "Filename Type\n"})
     machine.commands |= {"wipefs": "# offset,uuid,label,type\n", "blkid": ""}
 
-    assert danger.refusals(View(machine), TARGET, OLD, untouched=True) == []
+    assert disk_safety.refusals(View(machine), TARGET, OLD, untouched=True) == []
 
 
 def test_what_holds_a_disk_without_a_name_in_lsblk_is_seen_too() -> None:
@@ -165,11 +165,11 @@ def test_what_holds_a_disk_without_a_name_in_lsblk_is_seen_too() -> None:
     machine.folders["/sys/class/block/sdc/holders"] = ["bcache0"]
     machine.commands |= {"wipefs": "", "blkid": ""}
 
-    assert danger.refusals(View(machine), TARGET, OLD, untouched=True) == ["/dev/sdc is held by bcache0"]
+    assert disk_safety.refusals(View(machine), TARGET, OLD, untouched=True) == ["/dev/sdc is held by bcache0"]
 
 
 def test_a_disk_that_cannot_be_looked_at_is_never_overwritten() -> None:
-    (said,) = danger.refusals(View(Told()), TARGET, OLD, untouched=True)
+    (said,) = disk_safety.refusals(View(Told()), TARGET, OLD, untouched=True)
 
     assert "cannot be looked at" in said
 
@@ -177,8 +177,13 @@ def test_a_disk_that_cannot_be_looked_at_is_never_overwritten() -> None:
 def test_a_device_that_is_another_disk_by_now_stops_a_step_that_names_it() -> None:
     view = View(jbod(disk("sdc", "OTHER")))
 
-    assert danger.moved(view, iter([("disk", OLD, "device")])) == ["disk.device /dev/sdc is serial OTHER now, was OLD"]
-    assert danger.moved(view, iter([("disk", Fact("jbod-disk", {**OLD.values, "device": "/dev/sdx"}), "device")])) == []
+    assert disk_safety.moved(view, iter([("disk", OLD, "device")])) == [
+        "disk.device /dev/sdc is serial OTHER now, was OLD"
+    ]
+    assert (
+        disk_safety.moved(view, iter([("disk", Fact("jbod-disk", {**OLD.values, "device": "/dev/sdx"}), "device")]))
+        == []
+    )
 
 
 def test_a_broker_that_does_not_run_is_known_by_its_unit() -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 from tests.rack import qemu
 from tests.rack.machines import Disk, Machine
-from tests.real.bmc import RealBmc
+from tests.real.parts.bmc import RealBmc
 
 RUN_S = 240.0
 BOOT_S = 600.0

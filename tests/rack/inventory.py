@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from tests.rack.machines import GATEWAY, Machine
-from tests.real import bmc
+from tests.real.parts import bmc
 
 # An emulated host has 640 MB of RAM and one processor, some 20 times slower than a real one, which the agent alone
 # keeps busy: that much is told. A fault of the table that needs a limit sets it itself.

@@ -17,8 +17,8 @@ from tests.rack import cpio, image, inventory, machines, qemu
 from tests.rack.children import ChildDied, Children
 from tests.rack.host import BOOT_S, Host, RackError
 from tests.rack.machines import MACHINES, Machine
-from tests.real import bmc
-from tests.real.sshd import free_port, make_key
+from tests.real.parts import bmc
+from tests.real.parts.sshd import free_port, make_key
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 START_S = 30.0

@@ -15,7 +15,7 @@ from tests.rack import qemu
 from tests.rack.faults import Step
 from tests.rack.host import BESIDE_AGENT, Host, RackError
 from tests.rack.machines import mac
-from tests.real import bmc
+from tests.real.parts import bmc
 
 SOCKETS: dict[str, list[socket.socket]] = {}
 SPARE = "RKSPARE"

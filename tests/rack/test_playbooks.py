@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.playbooks.desk import Desk, until
+from tests.playbooks.prompt_fake import Desk, until
 from tests.rack import image
 from tests.rack.host import Host
 from tests.rack.machines import Disk
@@ -30,8 +30,9 @@ HOST = "jbod-1"
 # that the new one has got
 NOT_HERE = ("disks", "mirror_partner", "new_disk")
 # rules of the gate that ask Kafka
-OF_KAFKA = ("availability", "brokers", "controller", "disk_room", "kraft_quorum", "leaders_home", "leaders", "log_dirs",
-            "nic_room", "no_spare_copy", "offline", "reassignments", "single_copies", "throttles", "unclean",
+OF_KAFKA = ("availability", "brokers", "controller", "disk_room", "kraft_quorum", "preferred_leaders", "leaders",
+            "log_dirs",
+            "nic_room", "min_isr", "offline", "reassignments", "unreplicated", "throttles", "unclean",
             "under_replicated")  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from smoketests import cluster
 from tests.rack import children, course, cpio, faults, inventory, machines, results, steps
 from tests.rack.course import Course, Healthy
 from tests.rack.rack import Rack
-from tests.real.sshd import make_key
+from tests.real.parts.sshd import make_key
 
 TABLE = faults.load()
 LEAST, LEAST_SILENT, SHORT = 110, 5, 8

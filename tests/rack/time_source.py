@@ -6,7 +6,7 @@ import pathlib
 import signal
 import sys
 
-from tests.real.time_server import TimeServer
+from tests.real.parts.time_server import TimeServer
 
 if __name__ == "__main__":
     served = TimeServer(0.0)

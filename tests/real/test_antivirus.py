@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.real.namespace import Namespace, wait_for
+from tests.real.parts.namespace import Namespace, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.root]
 

@@ -12,7 +12,7 @@ import pytest
 from agent.expected import Expected, ExpectedMount
 from agent.status import Finding
 from tests.machine import by_item, run_checks
-from tests.real.filesystems import Here, command, loop_device, need, unmount
+from tests.real.parts.filesystems import Here, command, loop_device, need, unmount
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")
 SIZE_MB = 128

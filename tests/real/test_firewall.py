@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.real.namespace import Namespace
+from tests.real.parts.namespace import Namespace
 
 pytestmark = [pytest.mark.slow, pytest.mark.root]
 

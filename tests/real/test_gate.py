@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from smoketests.gate import lock
-from tests.real.namespace import wait_for
-from tests.real.sshd import free_port
+from tests.real.parts.namespace import wait_for
+from tests.real.parts.sshd import free_port
 from tests.real.test_many_hosts import Rack, rack
 
 __all__ = ["rack"]

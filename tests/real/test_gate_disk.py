@@ -9,9 +9,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.real.filesystems import loop_device, need
-from tests.real.gate_site import SERIAL, GateSite, gate_site
-from tests.real.kafka_servers import format_logs
+from tests.real.parts.filesystems import loop_device, need
+from tests.real.parts.gate_site import SERIAL, GateSite, gate_site
+from tests.real.parts.kafka_servers import format_logs
 
 pytestmark = [pytest.mark.slow, pytest.mark.root, pytest.mark.timeout(900)]
 ALL = (0, 1, 2)

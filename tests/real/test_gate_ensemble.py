@@ -8,12 +8,12 @@ import pytest
 
 from inventory.model import Cluster, Host
 from smoketests import readers
+from smoketests.gate.context import Situation
 from smoketests.gate.decision import CANNOT_TELL, FAILED, PASSED, WARNED, RuleResult
 from smoketests.gate.maintenance import Maintenance
 from smoketests.gate.rules import judged
-from smoketests.gate.situation import Situation
-from tests.real.ensemble import Ensemble, Member
-from tests.real.namespace import wait_for
+from tests.real.parts.ensemble import Ensemble, Member
+from tests.real.parts.namespace import wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

@@ -10,11 +10,11 @@ from contextlib import ExitStack
 import pytest
 
 from placement import snapshot
-from tests.real import kafka_servers
-from tests.real.bad_peers import Serve, listening, silent
-from tests.real.gate_site import GateSite, gate_site
-from tests.real.kafka_cluster import revive
-from tests.real.sshd import free_port
+from tests.real.parts import kafka_servers
+from tests.real.parts.bad_peers import Serve, listening, silent
+from tests.real.parts.gate_site import GateSite, gate_site
+from tests.real.parts.kafka_cluster import revive
+from tests.real.parts.sshd import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.root, pytest.mark.timeout(600)]
 
@@ -83,14 +83,14 @@ def test_a_topic_with_one_replica_keeps_its_broker(site: GateSite) -> None:
     site.kafka.create("alone", (2,))
     try:
         its, other = site.gate("kafka-a02"), site.gate("kafka-a01")
-        token = its.rules["single_copies"]["accept"]
+        token = its.rules["unreplicated"]["accept"]
         taken = site.gate("kafka-a02", "--accept", token, "--because", "alone is a cache")
     finally:
         site.kafka.delete("alone")
 
-    assert its.answer == "NO-GO" and "alone" in its.of("failed")["single_copies"]
+    assert its.answer == "NO-GO" and "alone" in its.of("failed")["unreplicated"]
     assert other.answer == "GO", other
-    assert taken.answer == "GO" and taken.rules["single_copies"]["status"] == "accepted", taken
+    assert taken.answer == "GO" and taken.rules["unreplicated"]["status"] == "accepted", taken
 
 
 def test_a_topic_that_cannot_spare_a_replica_keeps_its_brokers(site: GateSite) -> None:
@@ -100,7 +100,7 @@ def test_a_topic_that_cannot_spare_a_replica_keeps_its_brokers(site: GateSite) -
     finally:
         site.kafka.delete("tight")
 
-    assert its.answer == "NO-GO" and "tight" in its.of("failed")["no_spare_copy"]
+    assert its.answer == "NO-GO" and "tight" in its.of("failed")["min_isr"]
     assert other.answer == "GO", other
 
 

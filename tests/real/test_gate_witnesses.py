@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from smoketests.gate.runs import FOLDER
-from tests.real.gate_site import BROKERS, GateSite, gate_site
+from smoketests.gate.playbook_runs import FOLDER
+from tests.real.parts.gate_site import BROKERS, GateSite, gate_site
 
 pytestmark = [pytest.mark.slow, pytest.mark.root, pytest.mark.timeout(600)]
 A01, A02, A03 = BROKERS
@@ -60,7 +60,7 @@ def test_an_inventory_of_names_and_addresses_alone_does_not_hide_a_broker(site: 
         site.kafka.delete("alone")
 
     assert decided.answer == "NO-GO", decided
-    assert "alone" in decided.of("failed")["single_copies"]
+    assert "alone" in decided.of("failed")["unreplicated"]
     assert f"broker 1 ({A01})" in str(decided.rules["availability"]), "it is known by its meta.properties"
 
 
@@ -80,7 +80,7 @@ def test_ids_mixed_up_in_the_inventory_are_cannot_tell_with_both_sides(site: Gat
 def test_one_finding_is_accepted_and_a_new_one_of_the_same_rule_is_not(site: GateSite) -> None:
     site.kafka.create("cache", (2,))
     try:
-        known = site.gate(A02).rules["single_copies"]["accept"]
+        known = site.gate(A02).rules["unreplicated"]["accept"]
         taken = site.gate(A02, "--accept", known, "--because", "cache is a cache")
         site.kafka.create("ledger", (2,))
         new = site.gate(A02, "--accept", known, "--because", "cache is a cache")
@@ -90,7 +90,7 @@ def test_one_finding_is_accepted_and_a_new_one_of_the_same_rule_is_not(site: Gat
             site.kafka.delete("ledger")
 
     assert taken.answer == "GO", taken
-    assert new.answer == "NO-GO" and "ledger" in new.of("failed")["single_copies"], new
+    assert new.answer == "NO-GO" and "ledger" in new.of("failed")["unreplicated"], new
     assert taken.document["summary"].startswith(f"GO for reboot of {A02}: ")
 
 
@@ -113,7 +113,7 @@ def test_behind_an_abandoned_playbook_the_rewritten_order_of_replicas_is_found(s
 
     assert behind.answer == "NO-GO", behind
     assert "it changed the order of replicas of orders-0" in behind.of("failed")["playbook_changes"]
-    assert behind.rules["leaders_home"]["status"] == "passed", "which is why the journal has to tell"
+    assert behind.rules["preferred_leaders"]["status"] == "passed", "which is why the journal has to tell"
     assert before.answer == "GO" and "playbook_changes" in before.of("warned"), before
     assert again.rules["playbook_changes"]["status"] == "passed", again
 

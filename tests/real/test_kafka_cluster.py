@@ -13,8 +13,8 @@ from placement import questions, reading, rules
 from placement import snapshot as snapshots
 from smoketests import readers
 from smoketests.cluster.view import ClusterView
-from tests.real import kafka_cluster
-from tests.real.kafka_cluster import KafkaCluster
+from tests.real.parts import kafka_cluster
+from tests.real.parts.kafka_cluster import KafkaCluster
 from tests.smoketests.cluster.views import host, judged
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

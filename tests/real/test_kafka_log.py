@@ -16,9 +16,9 @@ import pytest
 from agent import report
 from agent.expected import Expected, ExpectedMount
 from agent.host import Process
-from agent.live import LiveHost
-from agent.sources import kafka_log_lines as lines
-from agent.sources import kafka_settings
+from agent.machine.live import LiveHost
+from agent.sources.kafka import log_events as lines
+from agent.sources.kafka import settings as kafka_settings
 from agent.state import State
 from agent.status import Finding
 from inventory.model import Cluster
@@ -26,11 +26,11 @@ from smoketests import readers
 from smoketests.cluster import judge_all
 from smoketests.show.fold import fold
 from tests.machine import run_checks
-from tests.real import kafka_servers
-from tests.real.filesystems import Mounted, command, loop_ext4, need
-from tests.real.kafka_servers import Kafka
-from tests.real.namespace import wait_for
-from tests.real.zookeeper import ZooKeeper, free_port
+from tests.real.parts import kafka_servers
+from tests.real.parts.filesystems import Mounted, command, loop_ext4, need
+from tests.real.parts.kafka_servers import Kafka
+from tests.real.parts.namespace import wait_for
+from tests.real.parts.zookeeper import ZooKeeper, free_port
 from tests.smoketests.cluster.views import answered, host
 
 pytestmark = pytest.mark.slow

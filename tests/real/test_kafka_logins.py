@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from smoketests.readers import CannotRead, client_properties, kafka
-from smoketests.readers.kafka import KafkaFacts
-from tests.real import kafka_servers
-from tests.real.key_stores import TYPES, Stores
-from tests.real.namespace import wait_for
-from tests.real.zookeeper import free_port
+from smoketests.readers import CannotRead
+from smoketests.readers.kafka import client_properties
+from smoketests.readers.kafka import cluster as kafka
+from smoketests.readers.kafka.cluster import KafkaFacts
+from tests.real.parts import kafka_servers
+from tests.real.parts.key_stores import TYPES, Stores
+from tests.real.parts.namespace import wait_for
+from tests.real.parts.zookeeper import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 LISTENERS = {"OPEN": "PLAINTEXT", "MUTUAL": "SSL", "LOGIN": "SASL_SSL", "CONTROLLER": "PLAINTEXT"}

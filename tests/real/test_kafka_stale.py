@@ -10,11 +10,11 @@ import pytest
 from inventory.model import Cluster
 from smoketests import readers
 from smoketests.gate import rules
-from smoketests.readers import kafka
-from smoketests.readers.kafka import KafkaFacts
-from tests.real import kafka_cluster
-from tests.real.kafka_cluster import KafkaCluster
-from tests.real.kafka_situations import asked_of
+from smoketests.readers.kafka import cluster as kafka
+from smoketests.readers.kafka.cluster import KafkaFacts
+from tests.real.parts import kafka_cluster
+from tests.real.parts.kafka_cluster import KafkaCluster
+from tests.real.parts.kafka_situations import asked_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 LOOKS = 8
@@ -22,7 +22,7 @@ LOOKS = 8
 
 def answers(facts: KafkaFacts, *leaving: int) -> dict[str, str]:
     """What the rules say that read Kafka alone, when these brokers leave; their hosts are well."""
-    names = ("availability", "brokers", "metadata", "offline", "single_copies", "no_spare_copy", "unclean")
+    names = ("availability", "brokers", "metadata", "offline", "unreplicated", "min_isr", "unclean")
     return {name: rules.judged(asked_of(facts, *leaving), name).status for name in names}
 
 
@@ -50,7 +50,7 @@ def test_a_configuration_that_is_rolled_half_gives_the_same_answer_each_time(clu
     for facts in looks:
         rows = {row.topic: (row.min_isr, row.unclean) for row in facts.partitions or ()}
         assert rows == {"mixed": (2, True), "other": (1, False), "pair": (1, False)}, facts
-        assert answers(facts, 1)["no_spare_copy"] == "failed"
+        assert answers(facts, 1)["min_isr"] == "failed"
 
 
 def test_zookeeper_tells_of_a_shrunk_isr_that_no_broker_tells_yet(cluster: KafkaCluster) -> None:

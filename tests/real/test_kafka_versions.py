@@ -7,11 +7,12 @@ from contextlib import ExitStack
 
 import pytest
 
-from smoketests.readers import CannotRead, kafka
-from smoketests.readers.kafka import KafkaFacts
-from tests.real import kafka_servers
-from tests.real.namespace import wait_for
-from tests.real.zookeeper import ZooKeeper
+from smoketests.readers import CannotRead
+from smoketests.readers.kafka import cluster as kafka
+from smoketests.readers.kafka.cluster import KafkaFacts
+from tests.real.parts import kafka_servers
+from tests.real.parts.namespace import wait_for
+from tests.real.parts.zookeeper import ZooKeeper
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 CI = (("2.8.2", "zookeeper"), ("3.6.2", "kraft"), ("4.1.1", "kraft"))

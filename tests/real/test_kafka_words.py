@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from agent.sources import kafka_log_lines as lines
-from tests.real import kafka_servers
+from agent.sources.kafka import log_events as lines
+from tests.real.parts import kafka_servers
 
 pytestmark = pytest.mark.slow
 

@@ -21,8 +21,8 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from smoketests.far_host import FarHost, TookTooLong
-from tests.real.sshd import Sshd, free_port, sshd
+from smoketests.remote.remote_host import FarHost, TookTooLong
+from tests.real.parts.sshd import Sshd, free_port, sshd
 
 pytestmark = [pytest.mark.slow, pytest.mark.root]
 

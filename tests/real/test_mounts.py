@@ -16,14 +16,14 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 
 import pytest
 
-from agent.checks import mounts
+from agent.checks.disks import mounts
 from agent.expected import Expected, ExpectedMount
 from agent.host import Process
-from agent.live import LiveHost
-from agent.recording import RecordingHost, ReplayHost
+from agent.machine.live import LiveHost
+from agent.recording.recorded_host import RecordingHost, ReplayHost
 from agent.status import Finding
 from tests.machine import run_checks
-from tests.real.filesystems import (
+from tests.real.parts.filesystems import (
     LOOKING,
     TMPFILE,
     Fuse,
@@ -38,7 +38,7 @@ from tests.real.filesystems import (
     need,
     silent_fuse,
 )
-from tests.real.stand_in_broker import StandInBroker
+from tests.real.parts.stand_in_broker import StandInBroker
 
 pytestmark = pytest.mark.root
 

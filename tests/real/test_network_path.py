@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.real.namespace import Namespace, wait_for
+from tests.real.parts.namespace import Namespace, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.root]
 
@@ -117,7 +117,7 @@ def test_the_counters_are_those_of_nstat(inside: Namespace, tmp_path: pathlib.Pa
     rows = {row.split()[0]: int(row.split()[1]) for row in said.splitlines() if row.startswith("Tcp")}
     text = inside.run("cat", "/proc/net/snmp", "/proc/net/netstat")
 
-    from agent.sources import tcp_counters
+    from agent.sources.network import counters as tcp_counters
 
     read = tcp_counters.parse(text)
     assert (read["Tcp.RetransSegs"], read["TcpExt.ListenOverflows"]) == tuple(rows.values())

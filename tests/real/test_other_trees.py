@@ -13,15 +13,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent import guess
-from agent.checks import mounts
+from agent import autodetect
+from agent.checks.disks import mounts
 from agent.expected import Expected
-from agent.live import LiveHost
-from agent.sources import data_mounts, kafka, mount_table, server_folders
+from agent.machine.live import LiveHost
+from agent.sources.disks import data_mounts, mount_table
+from agent.sources.kafka import processes as kafka
+from agent.sources.kafka import server_folders
 from agent.state import State
 from tests.machine import by_item, run_checks
-from tests.real.filesystems import loop_ext4
-from tests.real.stand_in_broker import as_broker
+from tests.real.parts.filesystems import loop_ext4
+from tests.real.parts.stand_in_broker import as_broker
 
 pytestmark = pytest.mark.root
 
@@ -142,7 +144,7 @@ def test_a_log_dir_behind_a_link_makes_its_disk_the_data_mount(folder: pathlib.P
                 host = ThisMachine(Expected())
                 try:
                     found = server_folders.of(host, alone(host, pid))
-                    host.expected = guess.guess(host)
+                    host.expected = autodetect.guess(host)
                     told = by_item(run_checks(host, "mounts"))
                 finally:
                     host.close()

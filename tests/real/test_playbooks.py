@@ -13,11 +13,11 @@ import psutil
 import pytest
 
 from playbooks.machine import Far, NotRun
-from tests.playbooks.desk import Desk, until
-from tests.real.disk_host import DiskHost, at_rest, data_disk, disk_host, empty_disk
-from tests.real.filesystems import command
-from tests.real.people import let_all_in, people
-from tests.real.sshd import Sshd, sshd
+from tests.playbooks.prompt_fake import Desk, until
+from tests.real.parts.disk_host import DiskHost, at_rest, data_disk, disk_host, empty_disk
+from tests.real.parts.filesystems import command
+from tests.real.parts.people import let_all_in, people
+from tests.real.parts.sshd import Sshd, sshd
 
 pytestmark = [pytest.mark.slow, pytest.mark.root]
 BOOK = pathlib.Path(__file__).parents[1] / "playbooks/folder/swap-disk.yaml"

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from smoketests.gate import lock
-from tests.playbooks.desk import Desk, until
-from tests.real.gate_site import BROKERS, GateSite, gate_site
+from tests.playbooks.prompt_fake import Desk, until
+from tests.real.parts.gate_site import BROKERS, GateSite, gate_site
 
 pytestmark = [pytest.mark.slow, pytest.mark.root, pytest.mark.timeout(600)]
 HOME = [(1, 2, 3), (2, 3, 1), (3, 1, 2)]
@@ -195,7 +195,7 @@ def test_a_go_from_before_another_broker_died_is_asked_again_and_refused(site: G
 
 
 def test_a_plan_of_ours_for_a_real_broker_names_its_facts(site: GateSite, desk: Desk) -> None:
-    shutil.copy(pathlib.Path(__file__).parents[2] / "playbooks/reboot-broker.yaml", desk.books)
+    shutil.copy(pathlib.Path(__file__).parents[2] / "playbooks/books/reboot-broker.yaml", desk.books)
 
     answer = desk.smoke("plan", "reboot-broker")
 

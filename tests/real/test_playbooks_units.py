@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.playbooks.desk import Desk, kill
-from tests.real.gate_site import BROKERS, QUORUM
-from tests.real.namespace import wait_for
-from tests.real.unit_site import HOME, UnitSite, left_behind, unit_site
+from tests.playbooks.prompt_fake import Desk, kill
+from tests.real.parts.gate_site import BROKERS, QUORUM
+from tests.real.parts.namespace import wait_for
+from tests.real.parts.unit_site import HOME, UnitSite, left_behind, unit_site
 
 pytestmark = [pytest.mark.slow, pytest.mark.root, pytest.mark.timeout(900)]
 ALL = "kafka-a[01-03]"

@@ -20,12 +20,13 @@ from typing import Any, Iterator
 
 import pytest
 
-from agent import kernel_clock, report
-from agent.checks import clock
-from agent.live import LiveHost
+from agent import report
+from agent.checks.system import clock
+from agent.machine import kernel_clock
+from agent.machine.live import LiveHost
 from tests.machine import run_checks
-from tests.real.stand_in_broker import StandInBroker, as_broker
-from tests.real.time_server import chronyd_behind
+from tests.real.parts.stand_in_broker import StandInBroker, as_broker
+from tests.real.parts.time_server import chronyd_behind
 
 ROOT = pathlib.Path(__file__).parents[2]
 Found = dict[str, dict[str, Any]]

@@ -12,9 +12,9 @@ import pytest
 from inventory.model import Cluster
 from smoketests.gate import shared_lock
 from smoketests.gate.lock import CannotLock, Held, Lock
-from tests.real.kafka_servers import with_kraft
-from tests.real.namespace import wait_for
-from tests.real.zookeeper import ZooKeeper
+from tests.real.parts.kafka_servers import with_kraft
+from tests.real.parts.namespace import wait_for
+from tests.real.parts.zookeeper import ZooKeeper
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

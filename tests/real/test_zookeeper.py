@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from agent.expected import Expected
-from agent.live import LiveHost
+from agent.machine.live import LiveHost
 from agent.state import State
 from agent.status import Finding
 from tests.machine import by_item, run_checks
-from tests.real.namespace import wait_for
-from tests.real.zookeeper import ZooKeeper, ask, free_port
+from tests.real.parts.namespace import wait_for
+from tests.real.parts.zookeeper import ZooKeeper, ask, free_port
 
 pytestmark = pytest.mark.slow
 

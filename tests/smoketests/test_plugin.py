@@ -21,7 +21,7 @@ CONFTEST = """
 import sys
 sys.path.insert(0, {root!r})
 from agent.status import unknown
-from smoketests import asking
+from smoketests.results import run
 from tests.many_hosts import host_report, swappiness
 from tests.records import finding
 
@@ -39,7 +39,7 @@ def reports(wanted, hosts, checks, run_id):
             yield host_report(host, swappiness(), finding("critical", playbook="hidden-readonly"),
                               finding(check="smart", item="ZA::1\\x1b[31m"))
 
-asking.host_reports = reports
+run.host_reports = reports
 """
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 INSTALLED = any(entry.value == "smoketests.plugin" for entry in metadata.entry_points(group="pytest11"))
@@ -48,7 +48,9 @@ INSTALLED = any(entry.value == "smoketests.plugin" for entry in metadata.entry_p
 @pytest.fixture
 def site(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     monkeypatch.setenv("XDG_STATE_HOME", str(pytester.path / "memory"))
-    monkeypatch.setattr("smoketests.asking.default_state_path", lambda: str(pytester.path / "memory" / "state.json"))
+    monkeypatch.setattr(
+        "smoketests.results.run.default_state_path", lambda: str(pytester.path / "memory" / "state.json")
+    )
     pytester.makeconftest(CONFTEST.format(root=ROOT))
     (pytester.path / "inv.yaml").write_text(INVENTORY)
     return pytester

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import inspect
 import os
@@ -14,10 +15,10 @@ from agent import engine
 from agent.status import unknown
 from smoketests import cluster
 from smoketests.cluster.view import CannotTell, ClusterFinding, ClusterView, NotAsked
-from smoketests.gate import accepting
+from smoketests.gate import acceptance
+from smoketests.gate.context import Situation
 from smoketests.gate.decision import NOT_ASKED, RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES, Maintenance
-from smoketests.gate.situation import Situation
 
 BEFORE, AFTER = "before", "after"
 ONLY = "only asked"
@@ -44,12 +45,24 @@ class Rule(Protocol):
 
 def names() -> list[str]:
     """The rules there are."""
+    return sorted(_rooms())
+
+
+@functools.cache
+def _rooms() -> dict[str, str]:
+    """Rule -> its room: the listing of this folder's folders is the registry."""
     (folder,) = __path__
-    return sorted(name[:-3] for name in os.listdir(folder) if name.endswith(".py") and name != "__init__.py")
+    rooms = [entry.name for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith("__")]
+    return {
+        name[:-3]: room
+        for room in rooms
+        for name in os.listdir(os.path.join(folder, room))
+        if name.endswith(".py") and name != "__init__.py"
+    }
 
 
 def load(name: str) -> Rule:
-    module: Any = importlib.import_module(f"{__name__}.{name}")
+    module: Any = importlib.import_module(f"{__name__}.{_rooms()[name]}.{name}")
     return module  # type: ignore[no-any-return]
 
 
@@ -87,7 +100,7 @@ def judge_all(situation: Situation) -> list[RuleResult]:
 
 def taken(situation: Situation, results: Sequence[RuleResult]) -> list[RuleResult]:
     """These answers without what is accepted of them."""
-    return [one if load(one.name).FINAL else accepting.applied(situation, one) for one in results]
+    return [one if load(one.name).FINAL else acceptance.applied(situation, one) for one in results]
 
 
 def judged(situation: Situation, name: str) -> RuleResult:
@@ -118,7 +131,7 @@ def unacceptable(accept: Mapping[str, str]) -> str:
             return f"there is no rule {name!r}; " + (f"did you mean {near[0]}?" if near else "see smoke gate rules")
         if load(name).FINAL:
             return f"{name} cannot be accepted: {load(name).FINAL}"
-        if mark and not accepting.ID.fullmatch(number):
+        if mark and not acceptance.ID.fullmatch(number):
             return f"{token!r} names no finding: the answer shows each with its id, such as {name}#1a2b3c"
         if not because.strip():
             return f"say why {token} is accepted: --because"

@@ -24,8 +24,8 @@ from fleet.ingest import flat_tables, views
 from fleet.nights import catalog, stored_nights
 from fleet.store import reports
 from fleet.store.files import LocalFiles
-from smoketests import archive_report
-from smoketests.report_command import report_command
+from smoketests.commands import archive_report
+from smoketests.commands.report import report_command
 from tests.fleet import duckdb_reference
 from tests.fleet.history import NIGHT
 

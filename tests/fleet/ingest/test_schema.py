@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent import report, status
-from agent.checks import smart
+from agent.checks.disks import smart
 from fleet import tables
 from fleet.ingest import facts, flat_tables, schema
 
@@ -47,7 +47,7 @@ def test_a_trend_ends_where_the_check_turns_critical() -> None:
 
 
 def test_a_clock_is_named_where_the_check_turns_critical() -> None:
-    from agent.checks import clock
+    from agent.checks.system import clock
 
     assert tables.load("clocks").LIMITS["offset_ms_least"] == clock.LIMITS["offset_ms_critical"]
 

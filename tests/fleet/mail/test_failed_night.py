@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from fleet.mail import failed_night
 from fleet.spark import session
-from smoketests import nightly_command
+from smoketests.commands import nightly as nightly_command
 from tests.fleet.mail.test_delivery import PASSWORD, Server, free_port, server, settings
 
 __all__ = ["server"]

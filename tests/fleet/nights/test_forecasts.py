@@ -135,7 +135,7 @@ def test_how_often_a_warning_of_smart_comes_true_stands_where_one_is_listed() ->
 
 
 def test_the_figures_are_those_that_the_agent_measured() -> None:
-    from agent.sources.smart_prediction import MEASURED, WORTH
+    from agent.sources.smart.prediction import MEASURED, WORTH
 
     said = trend_lines.SMART_WORTH
     assert f"about {MEASURED.came_true} failed within 30 days" in said

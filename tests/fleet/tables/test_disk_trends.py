@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent.checks import smart
-from agent.sources import disk_rules
+from agent.checks.disks import smart
+from agent.sources.smart import rules as disk_rules
 from fleet.digest.trend_lines import trend
 from fleet.statistics import trends
 from fleet.tables import disk_trends
@@ -117,7 +117,7 @@ def test_every_count_that_smart_judges_is_followed() -> None:
     ],
 )
 def test_a_limit_is_the_first_count_beyond_that_of_the_check(metric: str, limit: str) -> None:
-    assert disk_trends.LIMITS[f"{metric}_limit"] == disk_rules.LIMITS[limit] + 1
+    assert disk_trends.LIMITS[f"{metric}_limit"] == smart_rules.LIMITS[limit] + 1
 
 
 def test_a_disk_that_fails_already_is_in_the_list_and_marked() -> None:

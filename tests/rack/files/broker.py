@@ -1,4 +1,4 @@
-"""The broker of a rack host: tests/real/stand_in_broker.py with its orders coming in over a socket in /run."""
+"""The broker of a rack host: tests/real/parts/stand_in_broker.py with its orders coming in over a socket in /run."""
 
 import contextlib
 import os

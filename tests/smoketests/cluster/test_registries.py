@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from smoketests.cluster.broker_ids import names_in, names_of
-from smoketests.readers.kafka import KafkaFacts, Partition, Quorum, Voter
-from smoketests.readers.zookeeper import Member, Registered, ZooKeeperFacts
+from smoketests.cluster.checks.broker_ids import names_in, names_of
+from smoketests.readers.kafka.cluster import KafkaFacts, Partition, Quorum, Voter
+from smoketests.readers.zookeeper.ensemble import Member, Registered, ZooKeeperFacts
 from tests.smoketests.cluster.views import host, judged, problems, view
 
 THREE: dict[int, Any] = {1: [], 2: [], 3: []}

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.report import FIELDS
-from smoketests import cluster, explain
+from smoketests import cluster
 from smoketests.cluster.view import ClusterView
+from smoketests.commands import explain
 from tests.smoketests.cluster.views import answered, host, said, view
 
 HOST_CHECKS = sorted({check for name in cluster.names() for check in cluster.load(name).READS})

@@ -27,7 +27,7 @@ def said(check: str, item: str = "-", status: str = OK, **facts: Any) -> dict[st
 
 
 def answered(*rows: dict[str, Any], seconds: float = 2.0, **header: Any) -> Any:
-    """What came of a host that answered: stands in for smoketests.fanout.HostReport, whose module needs fabric."""
+    """What came of a host that answered: stands in for remote.fanout.HostReport, whose module needs fabric."""
     report = Report({"kind": "header", "kernel": "6.1.0-22", "clock": 0.0, **header}, list(rows), [])
     return SimpleNamespace(report=report, reach=ok("answered in 2.0 s"), seconds=seconds)
 

@@ -8,17 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 from agent import engine
-from agent.sources.zookeeper_words import ANSWERED
+from agent.sources.zookeeper.four_letter import ANSWERED
 from agent.status import CRITICAL, OK
 from inventory.model import Cluster, Host
 from smoketests.cluster.view import ClusterView
 from smoketests.gate import rules
+from smoketests.gate.context import Situation
 from smoketests.gate.decision import Decision, RuleResult
 from smoketests.gate.lock import Lock
 from smoketests.gate.maintenance import Maintenance
-from smoketests.gate.situation import Situation
-from smoketests.readers.kafka import KafkaFacts, LogDir, Partition, Quorum, Voter
-from smoketests.readers.zookeeper import Member, Registered, ZooKeeperFacts
+from smoketests.readers.kafka.cluster import KafkaFacts, LogDir, Partition, Quorum, Voter
+from smoketests.readers.zookeeper.ensemble import Member, Registered, ZooKeeperFacts
 from tests.smoketests.cluster.views import answered, said, unreached
 
 NOW = 1_795_144_320.0  # 2026-11-20T03:12:00Z

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from agent.checks import raid
+from agent.checks.disks import raid
 from inventory.model import Host
-from smoketests.cluster.broker_ids import Names
-from smoketests.gate.accepting import Acceptance
+from smoketests.cluster.checks.broker_ids import Names
+from smoketests.gate.acceptance import Acceptance
 from smoketests.gate.decision import GO, NO_GO, UNTOLD
-from smoketests.readers import kafka_topics
-from smoketests.readers.kafka import Quorum, Voter
-from smoketests.readers.kafka_client import TopicSaid
-from smoketests.readers.zookeeper import Member, Registered
+from smoketests.readers.kafka import topics as kafka_topics
+from smoketests.readers.kafka.client import TopicSaid
+from smoketests.readers.kafka.cluster import Quorum, Voter
+from smoketests.readers.zookeeper.ensemble import Member, Registered
 from tests.smoketests.cluster.views import said
 from tests.smoketests.gate.situations import (
     FOUR,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from smoketests.gate import records
+from smoketests.gate import decision_store
 from smoketests.gate.decision import CANNOT_TELL, FAILED, GO, NO_GO, NOT_ASKED, PASSED, WARNED
 from smoketests.gate.maintenance import Maintenance
 from tests.smoketests.cluster.views import said
@@ -68,7 +68,7 @@ def test_a_disk_with_its_own_mount_is_not_spared_by_the_raid10_beside_it() -> No
     rows = [array(), *FOUR, smart("OWN5", "critical", "/dev/sde"), mount("/kafka/d5", "OWN5", device="sde1")]
     seen = replaced("OWN5", *rows, hosts=RAID10, kafka_says=SINGLE)
 
-    assert rule(seen, "single_copies").status == FAILED
+    assert rule(seen, "unreplicated").status == FAILED
     assert rule(seen, "mirror_partner").status == NOT_ASKED
 
 
@@ -77,7 +77,7 @@ def test_a_mirrored_system_disk_of_a_jbod_machine_takes_no_partition_away() -> N
     seen = replaced("BBB2", *rows, kafka_says=SINGLE)
 
     assert rule(seen, "mirror_partner").status == PASSED
-    assert {rule(seen, name).status for name in ("single_copies", "disk_room")} == {NOT_ASKED}
+    assert {rule(seen, name).status for name in ("unreplicated", "disk_room")} == {NOT_ASKED}
     assert decided(seen).answer == GO
 
 
@@ -85,7 +85,7 @@ def test_a_jbod_disk_behind_a_controller_is_a_raid0_of_one_and_holds_its_data_al
     alone = array(level="raid0", mirrors=[], gone=["252:1"], asked_as=[["252:1", "megaraid,11"]])
     seen = replaced("BBB2", alone, smart("BBB2", "critical", "/dev/bus/0 megaraid,11"), kafka_says=SINGLE)
 
-    assert rule(seen, "single_copies").status == FAILED
+    assert rule(seen, "unreplicated").status == FAILED
     assert rule(seen, "mirror_partner").status == NOT_ASKED
 
 
@@ -101,7 +101,7 @@ def test_a_machine_that_is_no_raid10_whatever_the_inventory_says_is_not_spared()
     layout = {**array(level="jbod", mirrors=[], kind="layout"), "item": "layout", "status": "warning"}
     seen = replaced("E5", layout, smart("E5", "critical"), hosts=RAID10, kafka_says=SINGLE)
 
-    assert rule(seen, "single_copies").status == FAILED
+    assert rule(seen, "unreplicated").status == FAILED
 
 
 def test_the_hot_spare_itself_may_go_while_all_others_are_well() -> None:
@@ -123,7 +123,9 @@ def test_the_old_disk_that_is_still_there_tells_that_another_was_pulled() -> Non
 
 def test_a_log_dir_that_was_not_put_back_is_said() -> None:
     on_disk = [smart("OLD1", "critical"), mount("/kafka/d1", "OLD1")]
-    state = records.state_of(replaced("OLD1", *on_disk, kafka_says=kafka(log_dirs=(log_dir(1, "/kafka/d1/data"),))))
+    state = decision_store.state_of(
+        replaced("OLD1", *on_disk, kafka_says=kafka(log_dirs=(log_dir(1, "/kafka/d1/data"),)))
+    )
     assert state["log_dirs"] == ["/kafka/d1/data"]
 
     def after(*paths: str) -> str:
@@ -190,7 +192,7 @@ def test_a_disk_that_has_vanished_is_not_still_there() -> None:
 
 @pytest.mark.parametrize(("size", "status"), [(8 * TB, WARNED), (6 * TB, CANNOT_TELL)])
 def test_a_disk_that_died_before_anybody_asked_is_measured_by_its_neighbours(size: int, status: str) -> None:
-    state = records.state_of(replaced("OLD1", GONE, smart("D2", path="/dev/sdc"), mount("/kafka/d1", "OLD1")))
+    state = decision_store.state_of(replaced("OLD1", GONE, smart("D2", path="/dev/sdc"), mount("/kafka/d1", "OLD1")))
     rows = [smart("NEW9", size=size), smart("D2", path="/dev/sdc"), mount("/kafka/d1", "NEW9")]
 
     assert state["disk_facts"]["size_bytes"] is None
@@ -218,12 +220,12 @@ def test_a_byte_less_is_smaller_and_said_in_bytes(more: int, status: str) -> Non
 
 def test_the_record_in_front_is_found_whatever_the_case_of_the_serial(tmp_path: pathlib.Path) -> None:
     seen = replaced("za1bc2", smart("ZA1BC2", "critical"))
-    records.kept(replace(decided(seen), run_id="r1", state=records.state_of(seen)), str(tmp_path))
+    decision_store.kept(replace(decided(seen), run_id="r1", state=decision_store.state_of(seen)), str(tmp_path))
     after = Maintenance((A01,), "replace-disk", "prod-a", "ZA1BC2", after=True)
 
-    assert records.before(str(tmp_path), after, NOW)["disk_facts"]["size_bytes"] == 8 * TB
-    with pytest.raises(records.NoRecord):
-        records.before(str(tmp_path), replace(after, disk="ZA1BC"), NOW)
+    assert decision_store.before(str(tmp_path), after, NOW)["disk_facts"]["size_bytes"] == 8 * TB
+    with pytest.raises(decision_store.NoRecord):
+        decision_store.before(str(tmp_path), replace(after, disk="ZA1BC"), NOW)
     for other in (replace(after, hosts=(A02,)), replace(after, cluster="prod-b"), replace(after, purpose="reboot")):
-        with pytest.raises(records.NoRecord):
-            records.before(str(tmp_path), other, NOW)
+        with pytest.raises(decision_store.NoRecord):
+            decision_store.before(str(tmp_path), other, NOW)

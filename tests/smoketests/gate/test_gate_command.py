@@ -13,7 +13,7 @@ import pytest
 
 from smoketests import cli
 from smoketests.gate import decision as of
-from smoketests.gate import lock, records, rules
+from smoketests.gate import decision_store, lock, rules
 from smoketests.gate.decision import Decision
 from smoketests.show import gate as show
 from tests.smoketests.gate.situations import decided, kafka, partition, rule, situation, trouble
@@ -33,7 +33,7 @@ GIVEN: dict[str, Any] = {
     "found": {"kafka-a02": [trouble("smart")], "kafka-a03": [trouble("nic_link", "unknown")]},
     "kafka_says": kafka(partition(), partition("tmp", 0, (1,)), throttled=("topic x",)),
 }
-MIXED = decided(situation(**GIVEN, accept={rule(situation(**GIVEN), "single_copies").token: "a test topic"}))
+MIXED = decided(situation(**GIVEN, accept={rule(situation(**GIVEN), "unreplicated").token: "a test topic"}))
 
 
 @pytest.fixture
@@ -241,7 +241,7 @@ def test_what_a_host_says_breaks_neither_the_terminal_nor_the_xml_nor_the_encodi
     assert all(line.isprintable() for line in shown["table"].decode().splitlines())
     assert ElementTree.fromstring(shown["junit"])[0].attrib["failures"] == "1"
     assert json.loads(shown["json"])["answer"] == "NO-GO"
-    assert records.kept(replace(decision, run_id="r1"), str(tmp_path)).rules == decision.rules
+    assert decision_store.kept(replace(decision, run_id="r1"), str(tmp_path)).rules == decision.rules
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from agent.checks import server_ids
+from agent.checks.kafka import server_ids
 from inventory.model import Cluster, Host, Inventory
 from smoketests.cluster.view import typed
-from smoketests.gate import looking
+from smoketests.gate import evaluate
 from smoketests.gate.decision import CANNOT_TELL, FAILED, GO, NO_GO, PASSED, UNTOLD, WARNED
 from smoketests.gate.identities import Server
-from smoketests.readers.kafka import KafkaFacts, Quorum, Voter
-from smoketests.readers.zookeeper import Registered
+from smoketests.readers.kafka.cluster import KafkaFacts, Quorum, Voter
+from smoketests.readers.zookeeper.ensemble import Registered
 from tests.smoketests.cluster.views import said
 from tests.smoketests.gate import situations
 from tests.smoketests.gate.situations import (
@@ -49,13 +49,13 @@ def test_an_inventory_of_names_and_addresses_alone_does_not_hide_the_only_broker
     seen = situation(hosts=NAMELESS, kraft=True, kafka_says=elsewhere(*SINGLE))
 
     assert seen.leaving_ids == {1}
-    assert rule(seen, "single_copies").status == FAILED and decided(seen).answer == NO_GO
+    assert rule(seen, "unreplicated").status == FAILED and decided(seen).answer == NO_GO
 
 
 def test_a_host_without_a_role_on_which_the_agent_sees_a_broker_runs_a_broker() -> None:
     for roles in ((), ("controller",), ("zookeeper",)):
         seen = situation(hosts=[broker(1, roles=roles, broker_id=None)], kraft=True, kafka_says=elsewhere(*SINGLE))
-        assert rule(seen, "single_copies").status == FAILED, roles
+        assert rule(seen, "unreplicated").status == FAILED, roles
 
 
 def test_a_cluster_of_zookeeper_hosts_by_the_inventory_on_which_a_broker_runs_needs_its_kafka() -> None:
@@ -70,7 +70,7 @@ def test_a_cluster_of_zookeeper_hosts_by_the_inventory_on_which_a_broker_runs_ne
 def test_a_host_of_unknown_role_that_does_not_answer_cannot_be_told_while_a_broker_has_no_host() -> None:
     given: dict[str, Any] = {"hosts": NAMELESS, "kraft": True, "kafka_says": elsewhere(*SINGLE)}
     lost = situation(silent=[A01], **given)
-    result = rule(lost, "single_copies")
+    result = rule(lost, "unreplicated")
 
     assert result.status == CANNOT_TELL
     assert f"whether a broker runs on {A01}" in result.reason and "1 (10.9.9.1:9092)" in result.reason
@@ -79,7 +79,7 @@ def test_a_host_of_unknown_role_that_does_not_answer_cannot_be_told_while_a_brok
 def test_ids_mixed_up_in_the_inventory_are_seen_though_the_brokers_advertise_another_network() -> None:
     wrong = [broker(1, broker_id=2), broker(2, broker_id=1)]
     seen = situation(hosts=wrong, kafka_says=elsewhere(*SINGLE), zookeeper_says=elsewhere_in_zookeeper())
-    result = rule(seen, "single_copies")
+    result = rule(seen, "unreplicated")
 
     assert decided(seen).answer == UNTOLD and result.status == CANNOT_TELL
     assert result.reason == (
@@ -90,7 +90,7 @@ def test_ids_mixed_up_in_the_inventory_are_seen_though_the_brokers_advertise_ano
 def test_ids_mixed_up_are_seen_also_when_the_host_that_leaves_does_not_answer() -> None:
     wrong = [broker(1, broker_id=2), broker(2, broker_id=1)]
     seen = situation(hosts=wrong, silent=[A01], kafka_says=elsewhere(*SINGLE), zookeeper_says=elsewhere_in_zookeeper())
-    result = rule(seen, "single_copies")
+    result = rule(seen, "unreplicated")
 
     assert result.status == CANNOT_TELL
     assert f"the inventory says 2, but {A02} runs it (meta.properties)" in result.reason
@@ -99,7 +99,7 @@ def test_ids_mixed_up_are_seen_also_when_the_host_that_leaves_does_not_answer() 
 def test_a_broker_that_lives_by_kafka_and_does_not_run_by_its_machine_is_not_judged() -> None:
     found = {A01: [said("server_ids", "-", "skipped")]}
     seen = situation(found=found, kafka_says=elsewhere(*SINGLE), zookeeper_says=elsewhere_in_zookeeper())
-    result = rule(seen, "single_copies")
+    result = rule(seen, "unreplicated")
 
     assert result.status == CANNOT_TELL
     assert "no broker runs there, and Kafka says that it lives, at 10.9.9.1:9092" in result.reason
@@ -147,13 +147,13 @@ def test_kafka_of_a_cluster_that_the_inventory_does_not_have_is_not_believed() -
     inventory = Inventory((seen.cluster, Cluster("prod-b")))
     foreign = replace(seen, kafka=elsewhere()._replace(cluster_id="c9"))
 
-    judged = looking.own_kafka(foreign, inventory)
+    judged = evaluate.own_kafka(foreign, inventory)
     assert judged.kafka is None
     said = (
         f"kafka: of prod-a leads to the cluster c9, and its machines are of c1 (meta.properties of {A01}, {A02}, {A03})"
     )
     assert judged.problems["kafka"] == said
-    assert looking.own_kafka(seen, inventory) is seen
+    assert evaluate.own_kafka(seen, inventory) is seen
 
 
 def test_a_zookeeper_of_another_cluster_with_the_same_ids_is_told() -> None:
@@ -235,8 +235,8 @@ def test_a_broker_whose_files_cannot_be_read_runs_there_all_the_same() -> None:
     seen = situation(hosts=hosts, kraft=True, kafka_says=elsewhere(*SINGLE), found={A01: [row]})
     named = situation(hosts=[broker(1)], kraft=True, kafka_says=elsewhere(*SINGLE), found={A01: [row]})
 
-    assert "one runs there, and neither its files, its address nor the inventory" in rule(seen, "single_copies").reason
-    assert rule(named, "single_copies").status == FAILED, "the inventory names it, and nobody contradicts"
+    assert "one runs there, and neither its files, its address nor the inventory" in rule(seen, "unreplicated").reason
+    assert rule(named, "unreplicated").status == FAILED, "the inventory names it, and nobody contradicts"
 
 
 def test_a_contradiction_on_a_host_that_shares_nothing_is_warned_of() -> None:

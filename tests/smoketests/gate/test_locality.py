@@ -8,7 +8,7 @@ import pytest
 
 from inventory.model import Host
 from smoketests.gate.decision import CANNOT_TELL, FAILED, GO, NO_GO, PASSED, WARNED
-from smoketests.readers.zookeeper import Member, Registered
+from smoketests.readers.zookeeper.ensemble import Member, Registered
 from tests.smoketests.cluster.views import said
 from tests.smoketests.gate.situations import (
     ORDERS,
@@ -137,7 +137,7 @@ def test_a_decommission_moves_topics_without_a_spare_copy_first_and_is_no_no_go(
     before, reboot = situation(purpose="decommission", kafka_says=kafka(*rows)), situation(kafka_says=kafka(*rows))
 
     assert decided(before).answer == GO, decided(before).missing
-    for name in ("single_copies", "no_spare_copy"):
+    for name in ("unreplicated", "min_isr"):
         assert rule(before, name).status == WARNED and "move them before it is stopped" in rule(before, name).reason
         assert rule(reboot, name).status == FAILED
 

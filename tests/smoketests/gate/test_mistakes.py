@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from inventory.model import Cluster, Host, Inventory
-from smoketests.gate import lock, looking, records
+from smoketests.gate import decision_store, evaluate, lock
 from smoketests.gate.decision import CANNOT_TELL, FAILED, NOT_ASKED, PASSED, WARNED
-from smoketests.readers.kafka import Quorum, Voter
-from smoketests.readers.zookeeper import Registered
+from smoketests.readers.kafka.cluster import Quorum, Voter
+from smoketests.readers.zookeeper.ensemble import Registered
 from tests.smoketests.cluster.views import said
 from tests.smoketests.gate import situations
 from tests.smoketests.gate.situations import (
@@ -36,7 +36,7 @@ SINGLE = kafka(*ORDERS, partition("tmp", 0, (1,), min_isr=1))
 def test_an_id_that_is_another_brokers_is_not_judged_in_its_place() -> None:
     """The inventory has the ids of the first two the wrong way round, or gives the first one an id of nobody."""
     for wrong in ([broker(1, broker_id=2), broker(2, broker_id=1)], [broker(1, broker_id=7)]):
-        result = rule(situation(hosts=wrong, kafka_says=SINGLE), "single_copies")
+        result = rule(situation(hosts=wrong, kafka_says=SINGLE), "unreplicated")
         assert result.status == CANNOT_TELL and f"which broker runs on {A01}" in result.reason, result
 
 
@@ -46,7 +46,7 @@ def test_a_second_broker_on_the_machine_goes_with_it_though_the_inventory_knows_
     seen = situation(kafka_says=says._replace(brokers=(*says.brokers, second)))
 
     assert seen.leaving_ids == {1, 4}
-    assert rule(seen, "single_copies").status == FAILED
+    assert rule(seen, "unreplicated").status == FAILED
 
 
 def test_brokers_behind_one_address_are_told_by_their_ids_also_when_one_is_down() -> None:
@@ -54,7 +54,7 @@ def test_brokers_behind_one_address_are_told_by_their_ids_also_when_one_is_down(
     rows = tuple(Registered(number, "10.0.0.1", 9090 + number, "", (f"10.0.0.1:{9090 + number}",)) for number in (2, 3))
     seen = situation(hosts=hosts, kraft=True, kafka_says=kafka(partition("tmp", 0, (1,)))._replace(brokers=rows))
 
-    assert rule(seen, "single_copies").status == FAILED
+    assert rule(seen, "unreplicated").status == FAILED
 
 
 def test_the_kafka_of_another_cluster_is_not_believed() -> None:
@@ -71,10 +71,10 @@ def test_the_kafka_of_another_cluster_is_not_believed() -> None:
     )
     inventory = Inventory((foreign.cluster, Cluster("prod-b", theirs)))
 
-    judged = looking.own_kafka(foreign, inventory)
+    judged = evaluate.own_kafka(foreign, inventory)
     assert judged.kafka is None and "leads to kafka-b01, which is of prod-b" in judged.problems["kafka"]
-    assert looking.own_kafka(seen, Inventory((seen.cluster, Cluster("prod-b", theirs)))) is seen
-    assert looking.own_kafka(foreign, Inventory((foreign.cluster,))) is foreign  # names that nobody knows
+    assert evaluate.own_kafka(seen, Inventory((seen.cluster, Cluster("prod-b", theirs)))) is seen
+    assert evaluate.own_kafka(foreign, Inventory((foreign.cluster,))) is foreign  # names that nobody knows
 
 
 def test_controllers_of_which_nobody_can_be_asked_are_no_go() -> None:
@@ -156,11 +156,11 @@ def test_two_that_cannot_go_together_are_told_to_go_one_by_one() -> None:
 def test_an_unwritable_store_is_no_go_and_a_clock_all_the_same(tmp_path: pathlib.Path) -> None:
     store = tmp_path / "file"
     store.write_text("")
-    kept = records.kept(replace(decided(situation()), run_id="r1"), str(store))
+    kept = decision_store.kept(replace(decided(situation()), run_id="r1"), str(store))
 
     assert (kept.answer, kept.exit_code) == ("CANNOT TELL", 3)
     with pytest.raises(lock.CannotLock):
         lock.held(str(store))
     assert lock.clock(str(store)) == pytest.approx(time.time(), abs=60)
-    json.dumps(records.as_json(kept))
+    json.dumps(decision_store.as_json(kept))
     assert os.listdir(tmp_path) == ["file"]

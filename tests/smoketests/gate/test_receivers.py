@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from smoketests.gate import receivers
 from smoketests.gate.receivers import NoPlace
-from smoketests.readers.kafka_facts import LogDir, Partition
-from smoketests.readers.zookeeper import Registered
+from smoketests.readers.kafka.model import LogDir, Partition
+from smoketests.readers.zookeeper.ensemble import Registered
 
 GB, TB = 10**9, 10**12
 

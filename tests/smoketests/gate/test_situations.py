@@ -15,10 +15,10 @@ from smoketests.cluster.view import ClusterView
 from smoketests.gate import rules
 from smoketests.gate.decision import CANNOT_TELL, FAILED, GO, NO_GO, PASSED, UNTOLD, WARNED
 from smoketests.gate.ensembles import holders
-from smoketests.gate.runs import Change, Run
-from smoketests.readers.kafka import Quorum, Voter
-from smoketests.readers.kafka_facts import Dispute, Doubt
-from smoketests.readers.zookeeper import NO_ANSWER, REFUSED, Member
+from smoketests.gate.playbook_runs import Change, Run
+from smoketests.readers.kafka.cluster import Quorum, Voter
+from smoketests.readers.kafka.model import Dispute, Doubt
+from smoketests.readers.zookeeper.ensemble import NO_ANSWER, REFUSED, Member
 from tests.smoketests.cluster.views import said
 from tests.smoketests.gate.situations import (
     BROKERS,
@@ -119,15 +119,15 @@ PARTITIONS = [
     no_go("two brokers leave at once, each alone could", "availability", leaving=f"{A01} {A02}"),
     go("two brokers leave at once, one copy is enough", "availability", leaving=f"{A01} {A02}",
        kafka_says=kafka(partition(min_isr=1))),
-    no_go("the inventory says no role, but a broker is registered from here", "single_copies",
+    no_go("the inventory says no role, but a broker is registered from here", "unreplicated",
           hosts=[broker(1, roles=(), broker_id=None)],
           kafka_says=kafka(*ORDERS, partition("tmp", 0, (1,), min_isr=1))),
     untold("the inventory says no role of anybody, and names no Kafka", "availability", kafka_says=None,
            hosts=[broker(number, roles=(), broker_id=None) for number in (1, 2, 3)]),
     no_go("all brokers leave at once", "availability", leaving=" ".join(BROKERS),
           kafka_says=kafka(partition(min_isr=1))),
-    no_go("the only copy of a topic is here", "single_copies", kafka_says=kafka(*ORDERS, partition("tmp", 0, (1,)))),
-    go("the only copy of a topic is elsewhere", "single_copies",
+    no_go("the only copy of a topic is here", "unreplicated", kafka_says=kafka(*ORDERS, partition("tmp", 0, (1,)))),
+    go("the only copy of a topic is elsewhere", "unreplicated",
        kafka_says=kafka(*ORDERS, partition("tmp", 0, (2,), min_isr=1))),
     no_go("a broker that stays has given up a log dir", "log_dirs",
           kafka_says=kafka(log_dirs=(log_dir(1), log_dir(2, error="KAFKA_STORAGE_ERROR"), log_dir(3)))),
@@ -144,7 +144,7 @@ PARTITIONS = [
     go("the broker that leaves hangs", "log_dirs",
        kafka_says=kafka(log_dirs=(log_dir(2), log_dir(3)), untold=("log dirs of broker 1: no answer",))),
     untold("no broker tells its log dirs", "log_dirs", kafka_says=kafka(log_dirs=None)),
-    no_go("two replicas, two needed", "no_spare_copy", kafka_says=kafka(partition(replicas=(1, 2)))),
+    no_go("two replicas, two needed", "min_isr", kafka_says=kafka(partition(replicas=(1, 2)))),
     no_go("two replicas, two needed, and only ours is in sync", "availability",
           kafka_says=kafka(partition(replicas=(1, 2), isr=(1,)))),
     go("a partition of another broker has no leader", "offline", WARNED,
@@ -266,7 +266,7 @@ MACHINES = [
     no_go("another broker's disk is dying", "disks", found={A02: [trouble("smart")]}),
     go("the dying disk is the one of the host that leaves", "disks", found={A01: [trouble("smart")]}),
     go("another broker's disk has a warning", "disks", WARNED, found={A02: [trouble("smart", "warning")]}),
-    go("a mount would not be there after the restart", "comes_back", WARNED, found={A01: [
+    go("a mount would not be there after the restart", "remounts_on_boot", WARNED, found={A01: [
         said("mounts", "/kafka/d1", "warning", fstab_problem="not in /etc/fstab, gone after a reboot",
              options_only_now=[])]}),
     no_go("another broker's mount is read-only", "disks", found={A03: [trouble("mounts")]}),
@@ -345,10 +345,10 @@ DISKS = [
     untold("the array is not told", "mirror_partner", **mirrored(said("raid", "-", "unknown"))),
     go("a topic with one copy does not mind a disk of a RAID 10", "mirror_partner",
        **mirrored(kafka_says=kafka(partition(replicas=(1,), min_isr=1)))),
-    go("one power supply is out, the other works", "spare_supply", **SPARE),
-    no_go("the only power supply that works is to be pulled", "spare_supply", purpose="replace-psu",
+    go("one power supply is out, the other works", "psu_redundancy", **SPARE),
+    no_go("the only power supply that works is to be pulled", "psu_redundancy", purpose="replace-psu",
           found={A01: [supply("PS1", [])]}),
-    untold("the BMC tells of no power supply", "spare_supply", purpose="replace-psu"),
+    untold("the BMC tells of no power supply", "psu_redundancy", purpose="replace-psu"),
     untold("a broker leaves for good, and nobody tells how large its partitions are", "disk_room",
            purpose="decommission", kafka_says=kafka(partition(replicas=(1, 2), min_isr=1, size_bytes=None))),
     go("a broker leaves for good, the others have room", "disk_room", purpose="decommission",
@@ -373,10 +373,10 @@ DISKS = [
 ]  # fmt: skip
 
 AFTER = [
-    go("everything is back", "leaders_home", after=True),
+    go("everything is back", "preferred_leaders", after=True),
     no_go("a replica is not in sync yet", "under_replicated", after=True,
           kafka_says=kafka(partition(leader=2, isr=(2, 3)))),
-    no_go("the leaders are not back", "leaders_home", after=True, kafka_says=kafka(partition(leader=2))),
+    no_go("the leaders are not back", "preferred_leaders", after=True, kafka_says=kafka(partition(leader=2))),
     no_go("the broker is not registered", "brokers", after=True, kafka_says=kafka(brokers=(2, 3)),
           zookeeper_says=ensemble(brokers=(2, 3))),
     no_go("its log tells of a failed log dir", "broker_log", after=True, found={A01: [trouble("kafka_log")]}),

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from smoketests.gate.decision import FAILED, PASSED
-from smoketests.gate.rules.availability import blocks
-from smoketests.gate.rules.kraft_quorum import enough_left
-from smoketests.gate.rules.nic_room import per_broker
-from smoketests.readers.kafka import NEVER, Partition, Quorum, Voter
+from smoketests.gate.rules.hosts.nic_room import per_broker
+from smoketests.gate.rules.kafka.availability import blocks
+from smoketests.gate.rules.kafka.kraft_quorum import enough_left
+from smoketests.readers.kafka.cluster import NEVER, Partition, Quorum, Voter
 from tests.smoketests.gate.situations import decided, kafka, partition, quorum, rule, situation
 
 AT_MINIMUM = partition("a", 0, (0, 3, 4), min_isr=2, isr=(0, 3))
@@ -40,7 +40,7 @@ def test_strimzis_availability(_words: str, rows: Sequence[Partition], broker: i
     assert any(blocks(row, {broker}) for row in rows) is not may
 
 
-@pytest.mark.parametrize(("replicas", "decides"), [((1, 2), "no_spare_copy"), ((1,), "single_copies")])
+@pytest.mark.parametrize(("replicas", "decides"), [((1, 2), "min_isr"), ((1,), "unreplicated")])
 def test_what_strimzi_silently_allows_is_no_go_here(replicas: tuple[int, ...], decides: str) -> None:
     seen = situation(kafka_says=kafka(partition(replicas=replicas, min_isr=2)))
 
@@ -93,14 +93,14 @@ def test_quorums_that_strimzi_rolls_though_they_stop_are_no_go_here(of: Mapping[
 )
 def test_yelps_minimum_in_sync(isr: tuple[int, ...], min_isr: int, blocked: bool) -> None:
     """In sync 1 of 2 and 2 of 2 with a minimum of 1; with one of 3, which two replicas never reach, it is our
-    no_spare_copy that forbids it."""
+    min_isr that forbids it."""
     assert blocks(row(min_isr, (1, 2), isr), {1}) is blocked
 
 
 def test_yelps_replication_factor_below_the_minimum_and_one() -> None:
     seen = situation(kafka_says=kafka(partition("a", min_isr=3), partition("b", min_isr=2)))
 
-    result = rule(seen, "no_spare_copy")
+    result = rule(seen, "min_isr")
     assert result.status == FAILED
     assert "a (3 of 3)" in result.reason and "b (" not in result.reason
 

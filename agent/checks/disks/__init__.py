@@ -1,0 +1,1 @@
+"""Checks of disks, RAID arrays, file systems and mounts."""

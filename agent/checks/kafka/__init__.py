@@ -1,0 +1,1 @@
+"""Checks of the Kafka and ZooKeeper servers on this machine: processes, settings, limits, logs."""

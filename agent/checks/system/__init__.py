@@ -1,0 +1,1 @@
+"""Checks of the operating system: processors, memory, clock, kernel and antivirus."""

@@ -1,0 +1,145 @@
+"""Does this machine know what time it is?
+
+Asked of the time daemon that runs (chronyd, ntpd, systemd-timesyncd), whose word is held against the kernel's own
+state (adjtimex), or of the kernel where none runs.
+Warning: the clock is off by 50 ms; two daemons steer it at once; its daemon has no time server, follows nothing but its
+own clock, or has heard no time server for 4 hours; it says synchronised and the kernel does not; no daemon runs, though
+the kernel's clock was set lately, or VMware Tools alone set it; it is not synchronised on a machine without Kafka or
+ZooKeeper.
+Critical: off by 500 ms, whatever the daemon says of itself ("Leap Normal" with seconds of offset is not well), or not
+synchronised; in the first 5 minutes of a daemon that is a warning.
+Unknown: the daemon runs but does not answer.
+Ok again: as soon as the clock is right; a large offset is taken back slowly unless it is stepped (`chronyc makestep`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from agent.host import Host
+from agent.named_tuples import NamedTuple
+from agent.sources.system import time_daemons
+from agent.status import Verdict, combine, critical, warning
+
+LIMITS = {
+    "offset_ms_warning": 50,
+    "offset_ms_critical": 500,
+    "unheard_hours_warning": 4,
+    "unkept_error_ms_warning": 1000,
+    "settling_minutes": 5,
+}
+PLAYBOOK = "clock"
+KERNEL = "the kernel"
+TIMESYNCD = "systemd-timesyncd"
+
+
+class Facts(NamedTuple):
+    """daemons: those that run. source: who said it. unheard_s: since the last word of a time server, where told.
+
+    serves: Kafka or ZooKeeper is here. kernel_synchronised: by adjtimex; None if the daemon does not tell the kernel.
+    guest_tools: what of the hypervisor sets the clock where no daemon runs.
+    """
+
+    daemons: Tuple[str, ...]
+    source: str
+    synchronised: bool
+    offset_ms: float
+    reference: str
+    own_clock: bool
+    unheard_s: Optional[float]
+    daemon_age_s: Optional[float]
+    kernel_max_error_ms: float
+    kernel_synchronised: Optional[bool] = True
+    serves: bool = True
+    guest_tools: str = ""
+
+
+def find(host: Host) -> Sequence[str]:
+    return ["clock"]
+
+
+def look(host: Host, item: str) -> Facts:
+    daemons = time_daemons.running(host)
+    first = next(iter(daemons), "")
+    said = time_daemons.ask(host, first) if first else None
+    kernel = host.kernel_clock()
+    now = host.now()
+    if said is None:
+        # Who cannot be asked (phc2sys) tells the kernel each time that it sets the clock
+        updated_at = now - kernel.max_error_ms / time_daemons.ERROR_MS_PER_S if first else 0.0
+    else:
+        updated_at = said.updated_at
+    offset_ms = kernel.offset_ms if said is None or said.offset_ms is None else said.offset_ms
+    told = not (first and time_daemons.leaves_kernel_unsynchronised(host, first))
+    # timesyncd's own words are those of its last packet, however long ago
+    by_kernel = kernel.synchronised or first != TIMESYNCD
+    return Facts(
+        daemons=tuple(daemons),
+        source=first if said else KERNEL,
+        synchronised=said.synchronised and by_kernel if said else kernel.synchronised,
+        offset_ms=round(offset_ms, 3),
+        reference=said.reference if said else "",
+        own_clock=bool(said and said.own_clock),
+        unheard_s=round(max(now - updated_at, 0.0)) if updated_at else None,
+        daemon_age_s=round(max(now - daemons[first].started_at, 0.0)) if first else None,
+        kernel_max_error_ms=round(kernel.max_error_ms, 1),
+        kernel_synchronised=kernel.synchronised if told else None,
+        serves=bool(host.expected.roles),
+        guest_tools="" if first else time_daemons.guest_tools(host),
+    )
+
+
+def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
+    found = [*_judge_offset(facts, limits), *_judge_keeping(facts, limits)]
+    if len(facts.daemons) > 1:
+        found.append(warning(f"{' and '.join(facts.daemons)} steer the clock at once: stop one", PLAYBOOK))
+    follows = f" after {facts.reference}" if facts.reference else ""
+    return combine(found, healthy=f"offset {facts.offset_ms:+.3f} ms by {facts.source}{follows}")
+
+
+def _judge_keeping(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
+    """Whether anybody keeps the clock, and by what; the first that is wrong says the others."""
+    unheard_s = facts.unheard_s or 0.0
+    if not facts.synchronised:
+        settling = facts.daemon_age_s is not None and facts.daemon_age_s < limits["settling_minutes"] * 60
+        how = warning if settling or not facts.serves or facts.guest_tools else critical
+        yield how(_unsynchronised(facts), PLAYBOOK)
+    elif not facts.daemons and facts.kernel_max_error_ms >= limits["unkept_error_ms_warning"]:
+        error = f"the kernel reckons it may be off by {facts.kernel_max_error_ms:.0f} ms"
+        nobody = "no time daemon runs that keeps the clock"
+        yield warning(
+            f"{f'only {facts.guest_tools} set the clock' if facts.guest_tools else nobody}: {error}", PLAYBOOK
+        )
+    elif facts.own_clock:
+        yield warning(f"{facts.source} follows only its own clock, no time server", PLAYBOOK)
+    elif unheard_s >= limits["unheard_hours_warning"] * 3600:
+        who = next(iter(facts.daemons), facts.source)
+        yield warning(f"{who} has heard no time server for {unheard_s / 3600:.0f} h", PLAYBOOK)
+    elif facts.source == TIMESYNCD and not facts.reference:
+        yield warning(f"{facts.source} has no time server", PLAYBOOK)
+    elif facts.kernel_synchronised is False:
+        yield warning(f"{facts.source} says that the clock is synchronised, the kernel says that it is not", PLAYBOOK)
+
+
+def _judge_offset(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
+    off, said = abs(facts.offset_ms), f"the clock is off by {abs(facts.offset_ms):.0f} ms by {facts.source}"
+    if off >= limits["offset_ms_critical"]:
+        return [critical(f"{said}, should be below {limits['offset_ms_warning']} ms", PLAYBOOK)]
+    if off >= limits["offset_ms_warning"]:
+        return [warning(f"{said}, should be below {limits['offset_ms_warning']} ms", PLAYBOOK)]
+    return []
+
+
+def _unsynchronised(facts: Facts) -> str:
+    if facts.guest_tools:
+        said = f"only {facts.guest_tools} set the clock, by that of the hypervisor, and the kernel is not synchronised"
+        return f"{said}: its offset is not known; run chronyd or ntpd"
+    if not facts.daemons:
+        return "no time daemon runs and the kernel's clock is not synchronised"
+    since = f"; last synchronised {_ago(facts.unheard_s)} ago" if facts.unheard_s else ""
+    who = f"{facts.source} has no time server it trusts ({', '.join(facts.daemons)} runs)"
+    return f"the clock is not synchronised: {who}{since}"
+
+
+def _ago(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"

@@ -1,0 +1,156 @@
+"""arcconf (Adaptec, Microchip SmartRAID): `getconfig N`."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Sequence, Tuple
+
+from agent.host import CannotTell
+from agent.lazy_regex import pattern
+from agent.sources.raid import arcconf_rows
+from agent.sources.raid import arrays as raid
+from agent.sources.raid.arcconf_rows import Reading, Segment
+from agent.sources.raid.arrays import Array, Controller, Member
+
+LOGICAL_STATES = (
+    ("optimal", raid.OPTIMAL),
+    ("ok", raid.OPTIMAL),
+    ("degraded, rebuilding", raid.REBUILDING),
+    ("rebuilding", raid.REBUILDING),
+    ("recovering", raid.REBUILDING),
+    ("expanding", raid.OPTIMAL),
+    ("queued for expansion", raid.OPTIMAL),
+    ("degraded", raid.DEGRADED),
+    ("suboptimal", raid.DEGRADED),
+    ("interim recovery", raid.DEGRADED),
+    ("ready for recovery", raid.DEGRADED),
+    ("impacted", raid.DEGRADED),
+    ("failed", raid.FAILED),
+    ("offline", raid.FAILED),
+)
+SEGMENT_STATES = {
+    "present": raid.ONLINE,
+    "online": raid.ONLINE,
+    "optimal": raid.ONLINE,
+    "rebuilding": raid.REBUILDING,
+    "recovering": raid.REBUILDING,
+    "missing": raid.MISSING,
+    "failed": raid.FAILED,
+    "inconsistent": raid.FAILED,
+    "offline": raid.FAILED,
+}
+END = "Command completed successfully"
+GOOD = ("optimal", "okay", "ok", "online", "ready", "normal", "no error", "fully charged", "charging", "yes", "")
+# What is not there cannot be broken: "ZMM not installed", "Not Available", "Not Applicable", "Not Present"
+ABSENT = ("not installed", "not available", "not applicable", "not present", "not supported", "none")
+BATTERY = ("Status", "Overall Backup Unit Status", "Backup Power Status", "Hardware Error")
+
+# Logical devices/Failed/Degraded            : 3/0/0
+COUNTS = pattern(r"(\d{1,4})/(\d{1,4})/(\d{1,4})$")
+
+
+def parse(number: str, text: str) -> Controller:
+    """One controller with its logical devices; CannotTell if the text tells of none or does not come to its end."""
+    reading = arcconf_rows.read(text)
+    if not reading.logical and "Controller Status" not in reading.controller:
+        raise CannotTell(f"arcconf lists nothing of controller {number}")
+    if END not in text:
+        raise CannotTell(f"arcconf's output of controller {number} is cut short: it does not say that it completed")
+    arrays = tuple(_array(number, facts, rows) for facts, rows in zip(reading.logical, reading.segments))
+    _check_counts(number, reading, arrays)
+    return Controller(
+        f"adaptec {number}",
+        reading.controller.get("Controller Model", "Adaptec"),
+        arrays,
+        len(reading.devices),
+        _faults(reading),
+        tuple(_troubles(number, reading)),
+    )
+
+
+def driver(text: str) -> str:
+    """The kernel's driver of this controller, `aacraid` where it is not told."""
+    return arcconf_rows.read(text).controller.get("Driver Name", "aacraid")
+
+
+def _check_counts(number: str, reading: Reading, arrays: Sequence[Array]) -> None:
+    """Its own counts against what was read of its logical devices."""
+    match = COUNTS.match(reading.controller.get("Logical devices/Failed/Degraded", ""))
+    if match and int(match.group(1)) != len(arrays):
+        raise CannotTell(f"arcconf counts {match.group(1)} logical devices of controller {number}, lists {len(arrays)}")
+
+
+def _good(said: str) -> bool:
+    word = said.strip().lower()
+    return word in GOOD or any(absent in word for absent in ABSENT)
+
+
+def _faults(reading: Reading) -> Tuple[str, ...]:
+    said = reading.controller.get("Controller Status", "Optimal")
+    return () if _good(said) else (f"controller status {said[:60]}",)
+
+
+def _troubles(number: str, reading: Reading) -> List[str]:
+    found = [
+        f"battery is {reading.battery[name][:60]}: the write cache is not safe"
+        for name in BATTERY
+        if not _good(reading.battery.get(name, ""))
+    ]
+    cache = reading.controller.get("Cache Status") or reading.battery.get("Cache Status") or ""
+    if not _good(cache):
+        why = reading.controller.get("Cache State Details") or reading.controller.get("Cache State") or ""
+        found.append(f"write cache is off ({cache[:60]}{': ' if why else ''}{why[:100]}): writes are slow")
+    for facts in reading.logical:
+        if facts.get("Write-cache setting", "").startswith("Enabled") and facts.get("Write-cache status") == "Off":
+            found.append(f"logical device {facts['number']} writes through, its write cache is off: writes are slow")
+    defunct = reading.controller.get("Defunct disk drive count", "0")
+    if defunct.isdigit() and int(defunct):
+        found.append(f"it counts {int(defunct)} defunct disk(s)")
+    return found + [trouble for trouble in map(_device_trouble, reading.devices) if trouble]
+
+
+def _device_trouble(facts: Dict[str, str]) -> str:
+    state, warnings = facts.get("State", ""), facts.get("S.M.A.R.T. warnings", "0")
+    if state.lower().startswith(("failed", "offline", "missing", "defunct")):
+        return f"disk {facts['number']} ({facts.get('Serial number', '')}) is {state[:40]}"
+    predicted = facts.get("Predictive Failures", "0")
+    if predicted not in ("0", ""):
+        return f"disk {facts['number']} has {predicted[:9]} predictive failures"
+    return f"disk {facts['number']} has {warnings[:9]} SMART warnings" if warnings not in ("0", "") else ""
+
+
+def _array(controller: str, facts: Dict[str, str], segments: List[Segment]) -> Array:
+    said = facts.get("Status of logical device") or facts.get("Status of Logical Device") or ""
+    word = (facts.get("RAID level") or facts.get("RAID Level") or "").split()
+    level = f"raid{word[0].lower()}" if word else "unknown level"
+    members = tuple(
+        Member(segment.serial or f"segment {at}", at, SEGMENT_STATES.get(segment.state.lower(), raid.UNKNOWN))
+        for at, segment in enumerate(segments)
+    )
+    odd = raid.odd_list(len(members), len(members))
+    odd += "".join(f", but {m.name} is {segments[m.slot].state}" for m in members if m.state == raid.UNKNOWN)[:80]
+    state = _state(said)
+    return Array(
+        name=f"adaptec {controller} ld {facts['number']}",
+        level=level,
+        state=raid.UNKNOWN if odd and (not members or state == raid.OPTIMAL) else state,
+        said=(said[:60] or "nothing") + odd,
+        members=members,
+        groups=_groups(level, segments),
+        action="rebuild" if any(member.state == raid.REBUILDING for member in members) else "",
+        disk=(facts.get("Disk Name", "").split() or [""])[0].replace("/dev/", "", 1),
+    )
+
+
+def _state(said: str) -> str:
+    return next((state for word, state in LOGICAL_STATES if said.lower().startswith(word)), raid.UNKNOWN)
+
+
+def _groups(level: str, segments: List[Segment]) -> Tuple[Tuple[int, ...], ...]:
+    """The segments of each group mirror each other. Without groups (the newer layout) two disks of RAID 1 are one."""
+    if level not in ("raid1", "raid10"):
+        return ()
+    found: Dict[str, List[int]] = {}
+    for at, segment in enumerate(segments):
+        found.setdefault(segment.group, []).append(at)
+    told = [tuple(slots) for group, slots in found.items() if len(slots) > 1 and (group or len(slots) == 2)]
+    return tuple(told)

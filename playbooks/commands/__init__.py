@@ -1,0 +1,1 @@
+"""`smoke playbook`: arguments, printing, exit codes."""

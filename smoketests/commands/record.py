@@ -1,0 +1,54 @@
+"""`smoke record`: this machine as a recording, and existing recordings looked over."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from agent import engine
+from agent.formats.text import printable
+from agent.recording import inspection
+from agent.status import EXIT_CODES, OK, UNKNOWN, WARNING
+from smoketests.remote import local
+
+
+def make(folder: str) -> int:
+    """Record this machine; what was removed is shown. The exit code is that of the recording, not of the machine."""
+    try:
+        findings = len(list(local.lines(["--record", os.path.abspath(folder)], engine.RUN_DEADLINE_S))) - 1
+    except local.AgentFailed as error:
+        raise click.ClickException(str(error)) from error
+    try:
+        with open(os.path.join(folder, "removed.txt"), encoding="utf-8") as file:
+            removed = file.read().splitlines()
+    except OSError as error:
+        raise click.ClickException(f"{folder}: nothing was recorded: {error.strerror}") from error
+    click.echo(f"{folder}: a recorded machine with {findings} findings; read it before you give it away")
+    click.echo("Removed:")
+    _show(removed)
+    return EXIT_CODES[OK]
+
+
+def look_over(folder: str) -> int:
+    """Say what an existing recording should not hold, and who else can read it."""
+    try:
+        found, opened = inspection.check(folder), inspection.open_to_others(folder)
+    except (inspection.NoRecording, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        click.echo(printable(f"{folder}: cannot be looked over: {error}"), err=True)
+        return EXIT_CODES[UNKNOWN]
+    if not found and not opened:
+        click.echo(f"{folder}: holds nothing that a recording may not hold")
+        return EXIT_CODES[OK]
+    if found:
+        click.echo(f"{folder}: should not be given away. Record the machine anew, or remove by hand:")
+        _show(found)
+    if opened:
+        click.echo(f"{folder}: can be read by other users of this machine (chmod -R go= {folder}):")
+        _show(opened)
+    return EXIT_CODES[WARNING]
+
+
+def _show(rows: list[str]) -> None:
+    for row in rows:
+        click.echo(f"  {printable(row)}")

@@ -1,0 +1,59 @@
+"""Is the named disk in this machine, and is it the one that has a fault?
+
+Failed: neither the machine nor the inventory knows a disk of this serial number there.
+
+Warned: SMART, its mount and its array have nothing against it: is it the right one?
+
+Cannot tell: the machine did not answer, and the inventory does not name the disk.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from agent.status import FINE, critical, warning
+from smoketests.cluster.view import CannotTell, findings, some
+from smoketests.gate import arrays, host_findings, replaced_disk
+from smoketests.gate.context import Situation
+from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import REPLACE_DISK
+
+LIMITS: Mapping[str, Any] = {}
+PURPOSES = (REPLACE_DISK,)
+WHEN = ("before",)
+CHECKS = ("smart", "mounts", "raid", "disk_errors")
+WORD = re.compile(r"[^\s,;:()]+")
+FINAL = "a wrong serial number is a wrong disk; ask again with the right one"
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    (host,) = situation.leaving
+    serial = situation.maintenance.disk
+    smart = replaced_disk.smart_of(situation, host, serial)
+    mounts = replaced_disk.mounts_of(situation, host, serial)
+    known = replaced_disk.known(situation, host)
+    named = replaced_disk.plain(serial) in {replaced_disk.plain(word) for word in known}
+    evidence = {"serial": serial, "mounts": mounts, "known": known[:100]}
+    if not (smart or mounts or named or arrays.with_disk(situation, host, serial)):
+        if not host_findings.answers(situation, host):
+            raise CannotTell(f"{host.name} told nothing: {host_findings.why_silent(situation, host)}")
+        said = f"{host.name} has no disk {serial}; it has {some(known, 12) or 'none that tells a serial number'}"
+        return ruled([critical(said)], "", **evidence)
+    on = f", mounted at {', '.join(mounts)}" if mounts else ""
+    where = str(smart.get("reason", ""))[:160] if smart else "the machine does not show it, the inventory names it"
+    if smart and smart.get("status") in FINE and not _blamed(situation, serial, mounts):
+        return ruled([warning(f"nothing speaks against disk {serial}{on}: is it the right one?")], "", **evidence)
+    return ruled([], f"disk {serial}{on}: {where}", **evidence)
+
+
+def _blamed(situation: Situation, serial: str, mounts: list[str]) -> bool:
+    """Whether a finding that is no good one names this disk or its mount."""
+    for check in CHECKS:
+        for _host, row in findings(situation.view, check, situation.leaving):
+            words = {replaced_disk.plain(word) for word in WORD.findall(str(row.get("reason", "")))}
+            named = replaced_disk.plain(serial) in words or row.get("item") in mounts
+            if row.get("status") not in FINE and named:
+                return True
+    return False

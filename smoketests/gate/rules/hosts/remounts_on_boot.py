@@ -1,0 +1,49 @@
+"""Would every data mount of these hosts be there again after a restart?
+
+Whatever takes the machine down also restarts it: a mount that nobody wrote into /etc/fstab is gone then, and the broker
+fills the root disk.
+
+Warned: /etc/fstab does not fit what is mounted on a host that leaves.
+
+Cannot tell: never; a host that does not answer may be taken out all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from agent.status import warning
+from smoketests.cluster.view import NotAsked, some, told
+from smoketests.gate.context import Situation
+from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import DECOMMISSION
+from smoketests.gate.maintenance import PURPOSES as ALL
+
+LIMITS: Mapping[str, Any] = {}
+PURPOSES = tuple(purpose for purpose in ALL if purpose != DECOMMISSION)
+WHEN = ("before",)
+CHECKS = ("mounts",)
+FINAL = ""
+
+
+class Mount(NamedTuple):
+    """What is read of mounts."""
+
+    fstab_problem: str
+    options_only_now: tuple[str, ...]
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    if situation.stays_up:
+        raise NotAsked(situation.stays_up)
+    rows = told(situation.view, "mounts", Mount, situation.leaving)
+    if not rows:
+        raise NotAsked(f"{some(sorted(situation.names))} told of no data mount")
+    lost = [f"{row.host.name} {row.item}: {row.facts.fstab_problem}" for row in rows if row.facts.fstab_problem]
+    lost += [
+        f"{row.host.name} {row.item}: {','.join(row.facts.options_only_now)} is not in /etc/fstab"
+        for row in rows
+        if row.facts.options_only_now
+    ]
+    return ruled([warning(some(lost, 3))] if lost else [], f"{len(rows)} data mounts are in /etc/fstab", lost=lost)

@@ -1,0 +1,1 @@
+"""Rules about the cluster: partitions, brokers, leaders, quorums."""

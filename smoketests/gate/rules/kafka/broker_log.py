@@ -1,0 +1,49 @@
+"""Do the brokers' own logs tell of no new trouble?
+
+Failed: server.log and its like tell of a failed log dir or an unclean election since the broker started.
+
+Warned: they tell of expired sessions, replicas that fell behind and the like within the last day.
+
+Cannot tell: none of the logs can be read, or the host did not answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent.status import UNKNOWN, unknown
+from smoketests.cluster.view import NotAsked, some
+from smoketests.gate import host_findings
+from smoketests.gate.context import BROKER_ROLE, KRAFT_ROLE, Situation
+from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import DECOMMISSION
+from smoketests.gate.maintenance import PURPOSES as ALL
+
+LIMITS: Mapping[str, Any] = {}
+PURPOSES = tuple(purpose for purpose in ALL if purpose != DECOMMISSION)
+WHEN = ("after",)
+CHECKS = ("kafka_log",)
+FINAL = ""
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    hosts = [host for host in situation.leaving if {BROKER_ROLE, KRAFT_ROLE} & set(host.roles)]
+    if not hosts:
+        raise NotAsked(f"no broker runs on {some(sorted(situation.names))}")
+    rows = list(host_findings.rows(situation, CHECKS, hosts))
+    silent = [host.name for host in hosts if host.name not in {one.name for one, _row in rows}]
+    silent = [name for name in silent if not _skipped(situation, name)]
+    verdicts = [
+        host_findings.OF_STATUS[str(row["status"])](f"{host.name}: {str(row.get('reason', ''))[:240]}")
+        for host, row in rows
+        if row.get("status") in host_findings.OF_STATUS
+    ]
+    if silent:
+        verdicts.append(unknown(f"{some(silent)} told nothing of the broker's logs"))
+    said = "their logs tell of no new trouble"
+    return ruled(verdicts, said, untold=[host.name for host, row in rows if row.get("status") == UNKNOWN])
+
+
+def _skipped(situation: Situation, name: str) -> bool:
+    return any(host.name == name and "kafka_log" in host.skip for host in situation.leaving)

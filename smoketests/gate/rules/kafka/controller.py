@@ -1,0 +1,44 @@
+"""Is there an active controller, and is it not one of these hosts?
+
+A rolling restart takes the active controller last: every time it goes, all brokers wait for the next one.
+
+Failed: Kafka has no active controller.
+
+Warned: the active controller is on a host that leaves. If others are still to be done, do them first.
+
+Cannot tell: Kafka did not tell. With KRaft the controllers are a quorum, which kraft_quorum asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent.status import critical, warning
+from smoketests.cluster.view import CannotTell, NotAsked
+from smoketests.gate.context import Situation
+from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import PURPOSES as ALL
+
+LIMITS: Mapping[str, Any] = {}
+PURPOSES = ALL
+WHEN = ("before", "after")
+CHECKS = ()
+FINAL = ""
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    controller = situation.kafka.controller
+    if situation.kafka.quorum is not None:
+        raise NotAsked("the controllers are a quorum of their own (see kraft_quorum)")
+    untold = [why for why in situation.kafka.untold if why.startswith("quorum")]
+    if controller is None and untold:
+        raise CannotTell("; ".join(untold))
+    if controller is None:
+        return ruled([critical("Kafka has no active controller: nobody elects leaders")], "", controller=None)
+    who = situation.broker(controller)
+    if situation.stays_up and not situation.after:
+        raise NotAsked(situation.stays_up)
+    leaves = not situation.after and controller in situation.leaving_ids
+    said = f"{who} is the active controller: if other brokers are to be done too, do it last"
+    return ruled([warning(said)] if leaves else [], f"{who} is the active controller", controller=controller)

@@ -1,0 +1,34 @@
+"""Is no replica left on the brokers that are gone for good?
+
+Failed: a partition still has a replica on a broker that was to be decommissioned.
+
+Cannot tell: Kafka did not tell its partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent.status import critical
+from smoketests.cluster.view import NotAsked, some
+from smoketests.gate import formatting
+from smoketests.gate.context import Situation
+from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import DECOMMISSION
+
+LIMITS: Mapping[str, Any] = {"named": 5}
+PURPOSES = (DECOMMISSION,)
+WHEN = ("after",)
+CHECKS = ()
+FINAL = ""
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    ours = situation.leaving_ids
+    if not ours:
+        raise NotAsked(f"no broker ran on {some(sorted(situation.names))}")
+    left = [row for row in situation.partitions if ours & set(row.replicas)]
+    who = formatting.brokers(situation, ours)
+    verdicts = [critical(f"{formatting.listed(left, limits)} still have a replica on {who}")] if left else []
+    return ruled(verdicts, f"no replica is left on {who}", left=formatting.rows(left))

@@ -1,0 +1,53 @@
+"""Has every broker of these hosts finished its start, so that nothing is begun anew?
+
+A broker that was not stopped cleanly recovers its logs before it registers, for minutes or hours; a restart meanwhile
+begins that again (Strimzi forces no restart then).
+
+Warned: the machine runs the broker, and it is not registered, or fenced: it starts, recovers its logs, or hangs.
+
+Cannot tell: never; what nobody knows of the broker is told by other rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from agent.status import warning
+from smoketests.cluster.view import NotAsked, some, told
+from smoketests.gate import formatting
+from smoketests.gate.context import BROKER_ROLE, Situation
+from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import DECOMMISSION
+from smoketests.gate.maintenance import PURPOSES as ALL
+
+LIMITS: Mapping[str, Any] = {}
+PURPOSES = tuple(purpose for purpose in ALL if purpose != DECOMMISSION)
+WHEN = ("before",)
+CHECKS = ("services", "server_ids")
+FINAL = ""
+
+
+class Process(NamedTuple):
+    """What is read of services."""
+
+    pid: int
+    up_s: float
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    ours = situation.leaving_ids
+    if not ours:
+        raise NotAsked(f"no broker runs on {some(sorted(situation.names))}")
+    running = {number for host in situation.leaving for number in situation.identities.nodes(host, BROKER_ROLE)}
+    waiting = sorted(running - situation.living_ids)
+    since = _since(situation)
+    said = [f"{situation.broker(number)} runs and is not registered{since}" for number in waiting]
+    verdicts = [warning(f"{one}: does it recover its logs? A restart begins that anew") for one in said]
+    return ruled(verdicts, f"{formatting.brokers(situation, ours - {*waiting})} is registered", waiting=waiting)
+
+
+def _since(situation: Situation) -> str:
+    """How long the youngest server there runs; empty where nobody tells."""
+    up = [row.facts.up_s for row in told(situation.view, "services", Process, situation.leaving) if row.facts.pid]
+    return f", {min(up) / 60:.0f} min after its start" if up else ""

@@ -1,0 +1,35 @@
+"""Is no replication throttle left over from an earlier reassignment?
+
+A broker that comes back must fetch what it missed; a forgotten throttle makes that take days.
+
+Warned: a broker or topic is throttled though no reassignment runs: kafka-configs.sh --delete-config.
+
+Cannot tell: Kafka did not tell its settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent.status import warning
+from smoketests.cluster.view import CannotTell, NotAsked, some
+from smoketests.gate.context import Situation
+from smoketests.gate.decision import RuleResult, ruled
+from smoketests.gate.maintenance import PURPOSES as ALL
+
+LIMITS: Mapping[str, Any] = {}
+PURPOSES = ALL
+WHEN = ("before", "after")
+CHECKS = ()
+FINAL = ""
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    throttled = situation.kafka.throttled
+    if throttled is None:
+        raise CannotTell("; ".join(situation.kafka.untold) or "Kafka did not tell whether replication is throttled")
+    if any(row.adding or row.removing for row in situation.partitions):
+        raise NotAsked("a reassignment runs, its throttles are meant")
+    said = f"replication is throttled though no reassignment runs: {some(list(throttled))}"
+    return ruled([warning(said)] if throttled else [], "no throttle is left over", throttled=list(throttled)[:200])

@@ -1,0 +1,1 @@
+"""Rules about what people and programs did before: answers, locks, playbooks under way."""

@@ -1,0 +1,40 @@
+"""Does every machine answer that must carry the load?
+
+Failed: never; who does not answer may be well or dead.
+
+Cannot tell: a machine that something of these hosts depends on did not answer, or told only a part. Before a
+maintenance, the hosts that leave need not answer: that may be why they are taken out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent.status import FINE, UNKNOWN
+from smoketests.cluster.view import NotAsked
+from smoketests.gate import host_findings
+from smoketests.gate.context import Situation
+from smoketests.gate.decision import RuleResult
+from smoketests.gate.maintenance import PURPOSES as ALL
+
+LIMITS: Mapping[str, Any] = {}
+PURPOSES = ALL
+WHEN = ("before", "after")
+CHECKS = ()
+FINAL = ""
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    hosts = situation.must_be_well
+    if not hosts:
+        raise NotAsked("no other machine in the inventory's cluster")
+    bad = {host.name: host_findings.why_silent(situation, host) for host in hosts if _is_odd(situation, host.name)}
+    troubles = [host_findings.Trouble(name, UNKNOWN, f"no whole answer of {name} ({why})") for name, why in bad.items()]
+    healthy = f"{len(hosts) - len(bad)} of {len(hosts)} answered" if bad else f"all {len(hosts)} answered"
+    return host_findings.judged(situation, troubles, healthy, silent=bad)
+
+
+def _is_odd(situation: Situation, name: str) -> bool:
+    report = situation.view.reports.get(name)
+    return report is None or not report.report.findings or report.reach.status not in FINE

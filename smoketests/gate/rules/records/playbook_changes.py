@@ -1,0 +1,109 @@
+"""Is everything as it was that playbooks changed here: order of replicas, throttles, units?
+
+A playbook that moves leaders away rewrites the order of replicas; a run that was abandoned leaves it so, and no leader
+comes home by itself. Its journal tells what it changed, Kafka and the machine whether it is still so.
+
+Failed: afterwards, something that a run for these hosts changed is still as it made it.
+
+Warned: before, or of a run for another host of the cluster, the same.
+
+Cannot tell: afterwards, the journals cannot be read, Kafka did not tell its partitions or throttles, or a unit was
+disabled and nobody wrote down that it is enabled again (`systemctl is-enabled`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from agent.formats.text import printable
+from agent.status import CRITICAL, UNKNOWN, Verdict, critical, unknown, warning
+from smoketests.cluster.view import CannotTell, NotAsked, some, told
+from smoketests.gate import playbook_runs
+from smoketests.gate.context import Situation
+from smoketests.gate.decision import OF_VERDICT, Finding, RuleResult, ruled
+from smoketests.gate.maintenance import DECOMMISSION
+from smoketests.gate.maintenance import PURPOSES as ALL
+from smoketests.gate.playbook_runs import Change, Run
+
+LIMITS: Mapping[str, Any] = {"named": 3}
+PURPOSES = ALL
+WHEN = ("before", "after")
+CHECKS = ("services",)
+FINAL = ""
+KINDS = {CRITICAL: critical, UNKNOWN: unknown}
+
+
+class Process(NamedTuple):
+    """What is read of services."""
+
+    pid: int
+
+
+def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+    if situation.runs is None:
+        raise (CannotTell if situation.after else NotAsked)(situation.unread.get("runs", "the journals cannot be read"))
+    verdicts: list[Verdict] = []
+    findings = []
+    for run in situation.runs:
+        if run.state == playbook_runs.RUNNING:
+            continue  # what it does is under way
+        ours = situation.after and run.host in situation.names
+        for status, said in _still_so(situation, run, limits):
+            cure = f"smoke playbook resume {run.id}, or undo" if run.abandoned else f"smoke playbook undo {run.id}"
+            words = printable(f"{run.playbook} of {run.host} ({run.state}): {said}; {cure}")
+            verdicts.append(KINDS[status](words) if ours else warning(words))
+            findings += [Finding(run.host, f"run {run.id}", words, OF_VERDICT[status], said)] if ours else []
+    seen = [run.id for run in situation.runs]
+    return ruled(verdicts, "no playbook left anything behind that it changed", findings, runs=seen[:50])
+
+
+def _still_so(situation: Situation, run: Run, limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What of this run's changes is still as it made it, and what cannot be told, each a status and a clause."""
+    by_kind: dict[str, list[Change]] = {}
+    for change in run.changes:
+        by_kind.setdefault(change.kind, []).append(change)
+    try:
+        yield from _orders(situation, by_kind.get(playbook_runs.REPLICA_ORDER, []), limits)
+        yield from _throttles(situation, by_kind.get(playbook_runs.THROTTLE, []), limits)
+    except (CannotTell, NotAsked) as problem:
+        yield UNKNOWN, f"whether Kafka is as it was: {problem}"
+    if run.state == playbook_runs.FINISHED and DECOMMISSION in run.purposes:
+        return  # its units are meant to stay as they are
+    for change in by_kind.get(playbook_runs.UNIT_STOPPED, []):
+        if not _runs(situation, run.host):
+            yield CRITICAL, f"it stopped {change.item}, and no server runs there"
+    for change in by_kind.get(playbook_runs.UNIT_DISABLED, []):
+        yield UNKNOWN, f"it disabled {change.item}, and nothing says that it is enabled again (systemctl is-enabled)"
+
+
+def _orders(situation: Situation, changes: list[Change], limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if not changes:
+        return
+    now = {row.name: row.replicas for row in situation.partitions}
+    left = []
+    for change in changes:
+        replicas = now.get(change.item)
+        before = tuple(change.before) if isinstance(change.before, list) else ()
+        # replicas that were moved elsewhere meanwhile, and topics that are gone, have no order to get back
+        if replicas is not None and replicas != before and set(replicas) == set(before):
+            left.append(change.item)
+    if left:
+        which = some(sorted(left), limits["named"])
+        yield CRITICAL, f"it changed the order of replicas of {which}, and that is still so"
+
+
+def _throttles(situation: Situation, changes: list[Change], limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if not changes:
+        return
+    throttled = situation.kafka.throttled
+    if throttled is None:
+        raise CannotTell("Kafka did not tell whether replication is throttled")
+    left = [change.item for change in changes if any(f"{change.item} ".startswith(f"{name} ") for name in throttled)]
+    if left:
+        yield CRITICAL, f"replication is still throttled: {some(left, limits['named'])}"
+
+
+def _runs(situation: Situation, name: str) -> bool:
+    hosts = [host for host in situation.view.hosts if host.name == name]
+    return any(row.facts.pid for row in told(situation.view, "services", Process, hosts))
