@@ -10,10 +10,10 @@ import pytest
 
 from agent.host import CannotTell
 from agent.machine import fs_worker
-from agent.recording.recorded_host.allowed import Keeper
+from agent.recording.allowed import Keeper
 from agent.sources.bmc import event_log_records
-from agent.sources.kafka.processes import log_events
-from agent.sources.network.interfaces import ethtool
+from agent.sources.kafka import log_events
+from agent.sources.network import ethtool
 from agent.sources.raid import arcconf, mdstat, megacli, ssacli_rows
 from tests import worst_cases
 from tests.worst_cases import Found
@@ -26,7 +26,11 @@ GROUPS = 8
 def test_the_expressions_of_the_project_are_found() -> None:
     assert len(PATTERNS) > 250
     by_place = {found.where.partition(":")[0] for found in PATTERNS}
-    assert {"agent/sources/kafka/log_events.py", "agent/recording/allowed.py", "fleet/spark/spark_errors.py"} <= by_place
+    assert {
+        "agent/sources/kafka/log_events.py",
+        "agent/recording/allowed.py",
+        "fleet/spark/spark_errors.py",
+    } <= by_place
 
 
 @pytest.mark.parametrize("group", range(GROUPS))

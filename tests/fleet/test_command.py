@@ -16,7 +16,8 @@ from click.testing import CliRunner, Result
 from fleet import nightly
 from fleet.archive import retention
 from fleet.spark import session
-from smoketests.commands import fleet_extra, nightly as nightly_command
+from smoketests.commands import fleet_extra
+from smoketests.commands import nightly as nightly_command
 from smoketests.commands.report import report_command
 from tests.fleet.conftest import need_spark, quick_settings
 from tests.fleet.history import NIGHT, header, host, line, write_run

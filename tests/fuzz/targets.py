@@ -289,7 +289,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "nightly": Family(
         {"settings": _mail_settings, "manifest": _manifest},
-        ["tests/fleet/mail/test_delivery.py", "tests/fleet/test_compact.py"], (message.BadSettings,),
+        ["tests/fleet/mail/test_delivery.py"], (message.BadSettings,),
     ),
     "readers": Family(
         {"member": _zookeeper_member, "broker": lambda text: zookeeper_reader.parse_broker("1", text.encode()),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent.checks.disks import smart
-from agent.sources.smart import rules as disk_rules
+from agent.sources.smart import rules as smart_rules
 from fleet.digest.trend_lines import trend
 from fleet.statistics import trends
 from fleet.tables import disk_trends

@@ -8,7 +8,7 @@ import pytest
 
 from smoketests.gate.decision import CANNOT_TELL, FAILED, NOT_ASKED, PASSED, RuleResult
 from smoketests.gate.maintenance import PURPOSES
-from smoketests.gate.rules import availability
+from smoketests.gate.rules.kafka import availability
 from tests.smoketests.gate.situations import BROKERS, ORDERS, kafka, partition, rule, situation
 
 A01, A02, A03 = BROKERS

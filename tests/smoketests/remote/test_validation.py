@@ -10,8 +10,8 @@ import pytest
 
 from agent.report import FIELDS
 from inventory.model import Host
-from smoketests import belief
-from smoketests.hearing import MARK, Heard
+from smoketests.remote import validation
+from smoketests.remote.agent_output import MARK, Heard
 from tests.records import AT, finding
 
 NOW = "2026-11-20T04:00:00Z"
@@ -25,7 +25,7 @@ def line(record: Any) -> str:
 
 
 def kept(*records: Any, host: Host = HOST) -> Any:
-    return belief.believed(host, [line(record) for record in records], "r9", NOW)
+    return validation.believed(host, [line(record) for record in records], "r9", NOW)
 
 
 def stored(*records: Any, host: Host = HOST) -> list[dict[str, Any]]:
@@ -191,7 +191,7 @@ def test_a_host_that_speaks_of_another_is_told_whichever_of_its_lines_does() -> 
     for rows in ([finding(host="kafka-a01"), LAST], [finding(), finding(host="kafka-a01"), LAST]):
         seen = kept(*rows)
         assert seen.strangers
-        assert belief.reach(Heard([], [], 0), seen, 1.0)[0] == "stranger"
+        assert validation.reach(Heard([], [], 0), seen, 1.0)[0] == "stranger"
 
 
 @pytest.mark.parametrize("at", ["9999", "", "2026-11-20", "2026-11-20T03:12:00Z ", "2026-11-20 03:12:00Z", "x" * 999])
@@ -276,7 +276,7 @@ def test_what_is_guessed_is_the_hosts_own_list() -> None:
 
 def reach(*records: Any, heard: Iterable[str] = (), code: int | None = 0, cut: str = "") -> tuple[str, str, str]:
     seen = kept(*records)
-    kind, verdict = belief.reach(Heard([], list(heard), code, cut), seen, 2.345)
+    kind, verdict = validation.reach(Heard([], list(heard), code, cut), seen, 2.345)
     return kind, verdict.status, verdict.reason
 
 
@@ -387,7 +387,7 @@ def test_of_a_host_five_thousand_findings_are_kept_and_all_are_counted() -> None
 
     assert (len(few.report.findings), len(few.lines), few.told, few.complete) == (5_000, 5_000, 5_000, True)
     assert (len(many.report.findings), len(many.lines), many.told, many.complete) == (5_000, 5_000, 5_002, True)
-    assert belief.reach(Heard([], [], 0), few, 1.0)[0] == "answered"
-    kind, verdict = belief.reach(Heard([], [], 0), many, 1.0)
+    assert validation.reach(Heard([], [], 0), few, 1.0)[0] == "answered"
+    kind, verdict = validation.reach(Heard([], [], 0), many, 1.0)
     assert (kind, verdict.status) == ("too-many", "unknown")
     assert "5002" in verdict.reason and "5000" in verdict.reason
