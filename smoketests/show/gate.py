@@ -83,7 +83,7 @@ def _not_asked(decision: Decision, width: int) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     for rule in decision.with_status(of.NOT_ASKED):
         other = rule.reason.startswith(rules.ONLY)
-        reasons.setdefault("not for this question" if other else printable(rule.reason), []).append(rule.name)
+        reasons.setdefault("other purposes" if other else printable(rule.reason), []).append(rule.name)
     for reason, names in reasons.items():
         yield from _in_short(of.NOT_ASKED, names, f": {reason}", width)
 
