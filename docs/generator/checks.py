@@ -8,7 +8,8 @@ from agent import engine
 from docs.generator import markdown
 from docs.generator.markdown import Page
 from playbooks.model import Playbook
-from smoketests import cluster, explain
+from smoketests import cluster
+from smoketests.commands import explain
 
 FOLDER = "checks"
 INTRO = """One page for each check, written from its source file: the question, the thresholds per status, the limits
