@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Iterator, List, NoReturn, Optional
 
 from agent import __version__, autodetect, engine, report, supervisor
 from agent.expected import BadExpectation, Expected, from_json, split_password
-from agent.host import CannotTell, Host, Stuck, together
+from agent.host import CannotTell, Host, Stuck, run_concurrently
 from agent.machine import fs_worker
 from agent.machine.live import LiveHost
 from agent.state import State
@@ -237,7 +237,7 @@ def _guessed(host: Host) -> Expected:
     what earlier runs knew.
     """
     late = f"the list of processes gave no answer in {GUESS_DEADLINE_S:.0f} s"
-    guessed = together({"guess": lambda: autodetect.guess(host)}, {"guess": GUESS_DEADLINE_S})["guess"]
+    guessed = run_concurrently({"guess": lambda: autodetect.guess(host)}, {"guess": GUESS_DEADLINE_S})["guess"]
     if isinstance(guessed, Expected):
         return guessed
     return autodetect.recall(host, late if isinstance(guessed, Stuck) else f"{type(guessed).__name__}: {guessed}")

@@ -28,7 +28,7 @@ class _Seen(NamedTuple):
 def guess(host: Host) -> Expected:
     """What the host expects, with the empty fields filled from its processes and mounts; says what was guessed."""
     try:
-        known = kafka.roster(host)
+        known = kafka.known_servers(host)
     except CannotTell as error:
         return recall(host, str(error))
     mounts = _log_dir_mounts(host, known)

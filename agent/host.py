@@ -332,7 +332,7 @@ def unless_unsure(host: Host, why: str) -> Exception:
     return NotApplicable(why)
 
 
-def shared(ask: Callable[..., Value]) -> Callable[..., Value]:
+def cached_per_run(ask: Callable[..., Value]) -> Callable[..., Value]:
     """Decorator for a source: asked once per run and arguments, then shared by every check."""
 
     @functools.wraps(ask)
@@ -363,7 +363,7 @@ def unwaited(work: Callable[[], None]) -> None:
         work()
 
 
-def together(asks: Mapping[str, Callable[[], Any]], patience_s: Mapping[str, float]) -> Dict[str, Any]:
+def run_concurrently(asks: Mapping[str, Callable[[], Any]], patience_s: Mapping[str, float]) -> Dict[str, Any]:
     """The answers, or the exceptions, of several questions asked at once; the slowest sets the time.
 
     One that does not answer within its patience is Stuck and left behind: its thread is a daemon that nobody joins.

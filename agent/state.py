@@ -19,7 +19,7 @@ DAY_S = 86400
 # The note of when this memory was last mended.
 HEALED = "state.healed_at"
 # Notes whose shape their readers check.
-CHECKED = ("kafka.roster", "kafka.newcomers", "guess.mounts", "data_mounts")
+CHECKED = ("kafka.known_servers", "kafka.newcomers", "guess.mounts", "data_mounts")
 
 
 class Incident(NamedTuple):

@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 from inventory.model import Host  # noqa: E402
 from smoketests.gate import rules  # noqa: E402
-from smoketests.gate.context import Situation  # noqa: E402
+from smoketests.gate.context import GateContext  # noqa: E402
 from smoketests.readers.kafka.cluster import KafkaFacts, Partition  # noqa: E402
 from smoketests.readers.zookeeper.ensemble import Registered  # noqa: E402
 from tests.smoketests.gate import situations  # noqa: E402
@@ -28,7 +28,7 @@ from tests.smoketests.gate import situations  # noqa: E402
 TOPICS = 1000
 
 
-def made(partitions: int, brokers: int) -> Situation:
+def made(partitions: int, brokers: int) -> GateContext:
     names = {number: f"kafka-a{number:02d}" for number in range(1, brokers + 1)}
     rows = []
     for at in range(partitions):

@@ -20,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from agent import engine
 from agent.host import Disk, Interface
-from tests.machine import HandmadeHost
+from tests.machine import FakeHost
 
 DAILY = (
     "[UFW BLOCK] IN=eth0 OUT= MAC=3c:fd:fe:00:00:01 SRC=10.1.2.{n} DST=10.1.2.3 LEN=60 TTL=64 PROTO=TCP SPT=40112",
@@ -54,11 +54,11 @@ def log(lines: int) -> list[str]:
     return [f"6,{n},{n * 1000},-;{text}" for n, text in enumerate(texts)]
 
 
-def machine(records: list[str]) -> HandmadeHost:
+def machine(records: list[str]) -> FakeHost:
     disk = Disk("sdc", "physical", "ST8000NM0055", "ZA1", "", 8 * 10**12, True, "ata", "", "8:32")
     card = Interface("eth0", "physical", "ixgbe", "3c:fd:fe:00:00:01", "0000:05:00.0", "")
     answers: dict[str, Any] = {"kernel_records": records, "disks": [disk], "interfaces": [card], "processes": []}
-    return HandmadeHost(files={"/proc/vmstat": "oom_kill 0\n"}, answers={**answers, "uptime_s": len(records) / 1000})
+    return FakeHost(files={"/proc/vmstat": "oom_kill 0\n"}, answers={**answers, "uptime_s": len(records) / 1000})
 
 
 def readers() -> list[str]:

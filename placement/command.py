@@ -215,7 +215,7 @@ def _snapshot(options: dict[str, Any]) -> Snapshot:
     from smoketests.results import run as asking
 
     password = click.prompt("sudo password there", hide_input=True, err=True) if options["ask_sudo"] else ""
-    return reading.read(asking.Wanted(
+    return reading.read(asking.RunOptions(
         options["inventories"], cluster=options["cluster"], jobs=options["jobs"], known_hosts=options["known_hosts"],
         keys=options["identity"], ssh_config=options["ssh_config"], sudo_password=password,
     ))  # fmt: skip

@@ -16,14 +16,14 @@ from smoketests.cluster.checks.broker_ids import whole_names_in, whole_names_of
 if TYPE_CHECKING:
     from inventory.model import Cluster
     from smoketests.readers.kafka.model import KafkaFacts
-    from smoketests.results.run import Wanted
+    from smoketests.results.run import RunOptions
 
 # A broker with a critical finding of one of these receives nothing, one with an unknown only if it is accepted.
 HARDWARE = ("mounts", "smart", "raid", "disk_errors", "memory_errors", "nic_link", "power")
 BITS = 8
 
 
-def read(wanted: Wanted) -> Snapshot:
+def read(wanted: RunOptions) -> Snapshot:
     """Of the one cluster that the inventory or --cluster names. CannotTell, or asking.CannotAsk."""
     from smoketests import readers
     from smoketests.results import run

@@ -221,7 +221,7 @@ def _look_at_many(names: Sequence[str], **options: Any) -> NoReturn:
 
     format_name, only_problems = options["format_name"], options["only_problems"]
     password = click.prompt("sudo password there", hide_input=True, err=True) if options["ask_sudo"] else ""
-    wanted = run.Wanted(
+    wanted = run.RunOptions(
         options["inventories"], options["limit"], options["cluster"], options["role"], options["layout"], names,
         options["jobs"], options["deadline"], options["known_hosts"], options["identity"], options["ssh_config"],
         password, not options["no_write_probe"], options["store"] or "", options["state"] or "",

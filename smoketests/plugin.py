@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from smoketests.remote.remote_host import FarCluster, FarHost
-    from smoketests.results.run import Wanted
+    from smoketests.remote.remote_host import FarCluster, RemoteHost
+    from smoketests.results.run import RunOptions
     from smoketests.results.run_results import Survey
 
 NO_ITEM = "-"
@@ -31,14 +31,14 @@ class Problem(Exception):
 class Fleet:
     """One run over the inventory's hosts, for the items and the fixtures of one session."""
 
-    def __init__(self, wanted: Wanted, survey: Survey, notes: Sequence[str]) -> None:
-        from smoketests.remote.remote_host import FarCluster, FarHost
+    def __init__(self, wanted: RunOptions, survey: Survey, notes: Sequence[str]) -> None:
+        from smoketests.remote.remote_host import FarCluster, RemoteHost
         from smoketests.results import run
 
         access = run.access(wanted)
         self.survey, self.notes = survey, notes
-        self.hosts: dict[str, FarHost] = {
-            host.name: FarHost(host, list(survey.report(host).findings), access) for host in survey.asked
+        self.hosts: dict[str, RemoteHost] = {
+            host.name: RemoteHost(host, list(survey.report(host).findings), access) for host in survey.asked
         }
         self.clusters: dict[str, FarCluster] = {}
         for cluster in survey.clusters:
@@ -92,12 +92,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config.stash[FLEET] = Fleet(wanted, survey, notes)
 
 
-def _wanted(config: pytest.Config) -> Wanted:
-    from smoketests.results.run import Wanted
+def _wanted(config: pytest.Config) -> RunOptions:
+    from smoketests.results.run import RunOptions
 
     option = config.getoption
     checks = [name.strip() for name in option("smoke_checks").split(",") if name.strip()]
-    return Wanted(
+    return RunOptions(
         option("smoke_inventory"), limit=option("smoke_limit"), checks=checks, whole=True,
         known_hosts=option("smoke_known_hosts"), keys=option("smoke_identity"), ssh_config=option("smoke_ssh_config"),
     )  # fmt: skip
@@ -189,7 +189,7 @@ def _is_ours(metafunc: pytest.Metafunc, name: str) -> bool:
 
 
 @pytest.fixture
-def host(request: pytest.FixtureRequest) -> FarHost:
+def host(request: pytest.FixtureRequest) -> RemoteHost:
     """Each host of the inventory: its findings and facts, and commands of your own (remote/remote_host.py)."""
     name = getattr(request, "param", None)
     if name is None:

@@ -19,7 +19,7 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 BOOT = "00000000-0000-4000-8000-000000000001"
 
 
-class HandmadeHost(Host):
+class FakeHost(Host):
     """A machine written by hand in a test: files, commands and answers as given, nothing else exists.
 
     files: path -> text, or an exception to raise. commands: "smartctl --scan" -> Answer or exception.
@@ -101,9 +101,9 @@ def _answers(name: str) -> Any:
 
 
 for _name in ("uptime_s", "is_root", "processes", "disks", "interfaces", "memory", "disk_io", "cpu_times", "load"):
-    setattr(HandmadeHost, _name, _answers(_name))
+    setattr(FakeHost, _name, _answers(_name))
 for _name in ("kernel_clock", "kernel_records"):
-    setattr(HandmadeHost, _name, _answers(_name))
+    setattr(FakeHost, _name, _answers(_name))
 
 
 def _value(given: Any) -> Any:
@@ -129,8 +129,8 @@ def by_item(findings: Sequence[Finding]) -> Dict[str, Finding]:
     return items
 
 
-def next_run(host: HandmadeHost, after_s: float = 600.0, **changes: Any) -> HandmadeHost:
-    """The same machine some time later, with the memory that the run before left; `changes` as for HandmadeHost."""
+def next_run(host: FakeHost, after_s: float = 600.0, **changes: Any) -> FakeHost:
+    """The same machine some time later, with the memory that the run before left; `changes` as for FakeHost."""
     given: Dict[str, Any] = {
         "files": {path: text for path, text in host.files.items() if path != BOOT_ID},
         "commands": host.commands,
@@ -140,4 +140,4 @@ def next_run(host: HandmadeHost, after_s: float = 600.0, **changes: Any) -> Hand
     }
     for name, change in changes.items():
         given[name] = {**given[name], **change} if isinstance(given.get(name), dict) else change
-    return HandmadeHost(state=host.state.dump(), now=host.now() + after_s, **given)
+    return FakeHost(state=host.state.dump(), now=host.now() + after_s, **given)

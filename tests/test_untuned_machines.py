@@ -7,11 +7,11 @@ import pytest
 from agent import engine
 from agent.autodetect import guess
 from agent.status import CRITICAL
-from tests.machine import HandmadeHost, next_run, run_checks
+from tests.machine import FakeHost, next_run, run_checks
 from tests.machines.untuned import SHAPES, Shape, machine
 
 
-def red(host: HandmadeHost) -> list[str]:
+def red(host: FakeHost) -> list[str]:
     host.expected = guess(host)
     findings = run_checks(host)
 

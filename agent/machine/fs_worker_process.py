@@ -19,7 +19,7 @@ PROGRAM = (
 )
 
 
-class Prober(NamedTuple):
+class FsWorker(NamedTuple):
     """control: our end of its socket. pid: 0 where there is none, and `problem` says why."""
 
     control: socket.socket
@@ -28,7 +28,7 @@ class Prober(NamedTuple):
     process: Optional[subprocess.Popen[bytes]] = None
 
 
-def start() -> Prober:
+def start() -> FsWorker:
     """It is not waited for: it ends when our end of the socket closes, whatever its children hang on.
 
     A copy of this process where that has one thread: a new interpreter takes 30 ms of processor time, a fifth of the
@@ -38,11 +38,11 @@ def start() -> Prober:
     with theirs:
         try:
             if threading.active_count() == 1:
-                return Prober(ours, _forked(theirs), "")
+                return FsWorker(ours, _forked(theirs), "")
             process = _started(theirs)
-            return Prober(ours, process.pid, "", process)
+            return FsWorker(ours, process.pid, "", process)
         except (OSError, subprocess.SubprocessError) as error:
-            return Prober(ours, 0, f"no process can be started: {error}")
+            return FsWorker(ours, 0, f"no process can be started: {error}")
 
 
 def _forked(theirs: socket.socket) -> int:

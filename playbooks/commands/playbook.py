@@ -160,9 +160,9 @@ def target_of(store: str, **options: Any) -> Target:
         return found
     if not options["host"]:
         raise click.UsageError("--host names the host of the inventory")
-    from smoketests.results.run import Wanted
+    from smoketests.results.run import RunOptions
 
-    wanted = Wanted(
+    wanted = RunOptions(
         options["inventories"], options["host"], deadline_s=options["deadline"], known_hosts=options["known_hosts"],
         keys=options["identity"], ssh_config=options["ssh_config"], sudo_password=password,
     )  # fmt: skip

@@ -101,7 +101,7 @@ def _hosts(book: Playbook, options: Mapping[str, Any]) -> list[str]:
     from smoketests.results import run as asking
 
     try:
-        _inventory, found = asking.load(asking.Wanted(options["inventories"], options["host"]))
+        _inventory, found = asking.load(asking.RunOptions(options["inventories"], options["host"]))
     except asking.CannotAsk as error:
         fail(str(error))
     clusters = {host.cluster for host in found}

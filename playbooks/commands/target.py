@@ -15,7 +15,7 @@ from playbooks.machine import Far, Here, Machine
 from playbooks.view import View
 
 if TYPE_CHECKING:
-    from smoketests.results.run import Wanted
+    from smoketests.results.run import RunOptions
 
 Record = Mapping[str, Any]
 Say = Callable[[str], None]
@@ -37,7 +37,7 @@ class Target:
     machine: Machine
     controller: Machine
     cluster: Cluster | None
-    wanted: Wanted | None
+    wanted: RunOptions | None
     store: str
     deadline_s: float = engine.RUN_DEADLINE_S
 
@@ -93,7 +93,7 @@ def here(store: str, sudo_password: str = "") -> Target:
     return Target(host, Here(host, user, sudo_password), _controller(), None, None, store)
 
 
-def of_inventory(wanted: Wanted, store: str) -> Target:
+def of_inventory(wanted: RunOptions, store: str) -> Target:
     """The one host that `wanted.limit` names. NoTarget."""
     from smoketests.results import run
     from smoketests.ssh.failures import AccessError

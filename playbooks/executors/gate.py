@@ -20,7 +20,7 @@ from smoketests.gate.decision import CANNOT_TELL, FAILED, GO, NO_GO, Decision
 from smoketests.gate.waiting import Patience, until_steady
 
 if TYPE_CHECKING:
-    from smoketests.results.run import Wanted
+    from smoketests.results.run import RunOptions
 
 TIMESTAMP = "%Y-%m-%dT%H:%M:%SZ"
 # beyond it a moment is told, not an age
@@ -126,7 +126,7 @@ def _steady(session: Session, action: Action) -> Decision:
     return decision
 
 
-def _wanted(session: Session) -> Wanted:
+def _wanted(session: Session) -> RunOptions:
     wanted = session.target.wanted
     if wanted is None:
         raise NotKnown("the gate asks the cluster: name its inventory with -i")

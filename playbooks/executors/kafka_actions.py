@@ -35,7 +35,7 @@ class ActFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RunOptions:
     """What an act would do. moves: partition -> its replicas then. leaders: to be elected. words: for a person.
 
     throttle: what holds the copying back meanwhile. under_way: moves of a drain that was begun before.
@@ -70,7 +70,7 @@ def look(cluster: Cluster) -> KafkaFacts:
 def plan(
     act: str, facts: KafkaFacts, broker: int | None, before: Order, most_percent: float = MOST_PERCENT,
     mb_per_second: int = MB_PER_SECOND,
-) -> Wanted:  # fmt: skip
+) -> RunOptions:  # fmt: skip
     """What there is to do. before: the order of replicas before leaders were moved away. CannotMove.
 
     most_percent: how full a drain may make a disk. mb_per_second: so much of it each broker sends and takes at most.
@@ -87,7 +87,7 @@ def plan(
     return _drain(facts, broker, most_percent, mb_per_second)
 
 
-def _drain(facts: KafkaFacts, broker: int, most_percent: float, mb_per_second: int) -> Wanted:
+def _drain(facts: KafkaFacts, broker: int, most_percent: float, mb_per_second: int) -> RunOptions:
     partitions = facts.partitions or ()
     under_way = tuple(one for one in partitions if broker in one.removing)
     rest = [one for one in partitions if one not in under_way]
@@ -100,36 +100,36 @@ def _drain(facts: KafkaFacts, broker: int, most_percent: float, mb_per_second: i
     throttle = kafka_throttle.wanted(moves, living, facts.throttled or (), mb_per_second) if moves else {}
     if throttle:
         words.append(f"copying is throttled to {mb_per_second} MB/s a broker until it is done")
-    return Wanted(DRAIN, tuple(words), moves, throttle=throttle, under_way=under_way)
+    return RunOptions(DRAIN, tuple(words), moves, throttle=throttle, under_way=under_way)
 
 
-def cancel(partitions: Sequence[Partition]) -> Wanted:
+def cancel(partitions: Sequence[Partition]) -> RunOptions:
     """Call off what is under way of these partitions."""
     moving = tuple(one for one in partitions if one.adding or one.removing)
-    return Wanted(CANCEL, (f"{len(moving)} reassignments are called off", *(one.name for one in moving[:10])),
+    return RunOptions(CANCEL, (f"{len(moving)} reassignments are called off", *(one.name for one in moving[:10])),
                   cancelled=moving)  # fmt: skip
 
 
-def _elect(partitions: Sequence[Partition], broker: int | None, before: Order) -> Wanted:
+def _elect(partitions: Sequence[Partition], broker: int | None, before: Order) -> RunOptions:
     moves = kafka_moves.back(partitions, before)
     whose = "" if broker is None else f" of broker {broker}"
     put_back = [one._replace(replicas=moves.get(one, one.replicas)) for one in partitions]
     leaders = tuple(kafka_moves.home(put_back, broker))
     words = (f"{len(moves)} partitions get their order of replicas back, and {len(leaders)} preferred leaders{whose} "
              "are elected; no data moves")  # fmt: skip
-    return Wanted(ELECT, (words, *(one.name for one in leaders[:10])), moves, leaders)
+    return RunOptions(ELECT, (words, *(one.name for one in leaders[:10])), moves, leaders)
 
 
-def _away(partitions: Sequence[Partition], broker: int) -> Wanted:
+def _away(partitions: Sequence[Partition], broker: int) -> RunOptions:
     moves = kafka_moves.last_place(partitions, broker)
     stuck = kafka_moves.stuck(partitions, broker)
     leaders = tuple(one._replace(replicas=new) for one, new in moves.items() if one.leader == broker)
     words = [f"{len(leaders)} leaders of broker {broker} go to other brokers; no data moves", *kafka_moves.words(moves)]
     words += [f"{name} stays: no other replica is in sync" for name in stuck[:10]]
-    return Wanted(AWAY, tuple(words), moves, leaders)
+    return RunOptions(AWAY, tuple(words), moves, leaders)
 
 
-def carry_out(wanted: Wanted, cluster: Cluster, seconds: float, show: Show) -> None:
+def carry_out(wanted: RunOptions, cluster: Cluster, seconds: float, show: Show) -> None:
     """Do it, and wait until it is so. ActFailed, CannotRead."""
     until = time.monotonic() + seconds
     admin = reader.connect(cluster.kafka, client_properties.of(cluster.name))
@@ -169,7 +169,7 @@ def _failure(error: Exception) -> Exception:
     return error
 
 
-def _batches(wanted: Wanted) -> list[Moves]:
+def _batches(wanted: RunOptions) -> list[Moves]:
     """A drain goes step by step; changes of order all at once."""
     rows = sorted(wanted.moves.items())
     size = AT_ONCE if wanted.act == DRAIN else max(len(rows), 1)
@@ -217,5 +217,5 @@ def _topic_partition(one: Partition) -> Any:
     return TopicPartition(one.topic, one.number)
 
 
-__all__ = ["ActFailed", "CannotMove", "CannotRead", "Wanted", "cancel", "carry_out", "look", "plan",
+__all__ = ["ActFailed", "CannotMove", "CannotRead", "RunOptions", "cancel", "carry_out", "look", "plan",
            "unthrottle"]  # fmt: skip

@@ -197,7 +197,7 @@ def _wanted(options: dict[str, Any]) -> Any:
     from smoketests.results import run
 
     password = click.prompt("sudo password there", hide_input=True, err=True) if options["ask_sudo"] else ""
-    return run.Wanted(
+    return run.RunOptions(
         options["inventories"], jobs=options["jobs"], deadline_s=options["deadline"],
         known_hosts=options["known_hosts"], keys=options["identity"], ssh_config=options["ssh_config"],
         sudo_password=password, write_probe=not options["no_write_probe"], store=options["store"],
@@ -247,7 +247,7 @@ def _clusters(inventories: Sequence[str]) -> dict[str, Cluster]:
     if not inventories:
         return {}
     try:
-        inventory, _hosts = run.load(run.Wanted(inventories))
+        inventory, _hosts = run.load(run.RunOptions(inventories))
     except run.CannotAsk as error:
         _fail(str(error))
     return {cluster.name: cluster for cluster in inventory.clusters}

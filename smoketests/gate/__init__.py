@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["PURPOSES", "Decision", "Maintenance", "RuleResult", "decide"]
 
 
-def decide(maintenance: Maintenance, wanted: run.Wanted, say: Callable[[str], None]) -> Decision:
+def decide(maintenance: Maintenance, wanted: run.RunOptions, say: Callable[[str], None]) -> Decision:
     """One reading, judged and kept in the store. wanted: inventories, ssh access, deadline, store.
 
     say: is told, line by line, what a person should know beside it. asking.CannotAsk for a question that makes no

@@ -20,7 +20,7 @@ from smoketests.cluster.view import some
 from smoketests.gate.decision import ACCEPTED, BY_SEVERITY, CANNOT_TELL, FAILED, Decision, Finding, RuleResult
 
 if TYPE_CHECKING:
-    from smoketests.gate.context import Situation
+    from smoketests.gate.context import GateContext
 
 ID = re.compile(r"[0-9a-f]{6}")
 LARGEST = 64 << 10
@@ -48,7 +48,7 @@ class Acceptance:
         return f'{self.rule}#{self.id} until {moment(self.until)} by {who}: {said} ("{because}")'
 
 
-def applied(situation: Situation, result: RuleResult) -> RuleResult:
+def applied(situation: GateContext, result: RuleResult) -> RuleResult:
     """The result without what is accepted of it: accepted if nothing is left, else by the rest."""
     if result.status not in (FAILED, CANNOT_TELL):
         return result

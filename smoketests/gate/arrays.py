@@ -9,7 +9,7 @@ from typing import NamedTuple
 from inventory.model import Host
 from smoketests.cluster.view import Told, findings, told
 from smoketests.gate import replaced_disk
-from smoketests.gate.context import RAID10, Situation
+from smoketests.gate.context import RAID10, GateContext
 
 # sdc1 (serial ZA1BC2); several of a mirror are joined with "and"
 SERIAL = re.compile(r"\(serial ([^()]{1,100})\)")
@@ -58,23 +58,23 @@ def serials(member: str) -> set[str]:
     return {replaced_disk.plain(serial) for serial in SERIAL.findall(member)}
 
 
-def disk(situation: Situation, host: Host, serial: str) -> Disk:
+def disk(situation: GateContext, host: Host, serial: str) -> Disk:
     row = replaced_disk.smart_of(situation, host, serial)
     said = replaced_disk.serials_of(row) if row else set()
     return Disk(serial, frozenset({replaced_disk.plain(serial), *said}), replaced_disk.kind_of(row) if row else "")
 
 
-def of(situation: Situation, host: Host) -> list[Told[Array]]:
+def of(situation: GateContext, host: Host) -> list[Told[Array]]:
     return [row for row in told(situation.view, "raid", Array, (host,)) if row.facts.kind == "array"]
 
 
-def with_disk(situation: Situation, host: Host, serial: str) -> list[Told[Array]]:
+def with_disk(situation: GateContext, host: Host, serial: str) -> list[Told[Array]]:
     """The arrays of this machine that have this disk."""
     wanted = disk(situation, host, serial)
     return [row for row in of(situation, host) if wanted.among(row.facts, row.facts.members)]
 
 
-def spare_the_machine(situation: Situation, host: Host, serial: str) -> bool:
+def spare_the_machine(situation: GateContext, host: Host, serial: str) -> bool:
     """Whether the machine runs on without this disk: by the arrays that have it, else by the inventory's layout.
 
     A disk with a data mount of its own is none of the array's, whatever the layout: a mirror may have but a partition
@@ -92,7 +92,7 @@ def spare_the_machine(situation: Situation, host: Host, serial: str) -> bool:
     return host.layout == RAID10 and seen <= {RAID10}
 
 
-def _has_mount_of_no_disk(situation: Situation, host: Host) -> bool:
+def _has_mount_of_no_disk(situation: GateContext, host: Host) -> bool:
     """A data mount of which nobody tells the one disk below it."""
     paths = [str(row.get("item")) for _host, row in findings(situation.view, "mounts", (host,)) if row.get("facts")]
     return not all(replaced_disk.disk_below(situation, host, path) for path in paths)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from smoketests.gate.playbook_runs import Run
     from smoketests.readers.kafka.cluster import KafkaFacts, Partition
 
-__all__ = ["BROKER_ROLE", "KRAFT_ROLE", "RAID10", "ZOOKEEPER_ROLE", "Situation", "may_have_brokers"]
+__all__ = ["BROKER_ROLE", "KRAFT_ROLE", "RAID10", "ZOOKEEPER_ROLE", "GateContext", "may_have_brokers"]
 RAID10 = "raid10"
 
 
@@ -30,7 +30,7 @@ def may_have_brokers(cluster: Cluster) -> bool:
 
 
 @dataclass(frozen=True)
-class Situation:
+class GateContext:
     """view: the cluster of the hosts. served: other clusters whose ZooKeeper runs on these hosts.
 
     locks: None if they could not be read; `unread` says why ("locks", "before"). before: the state that was recorded

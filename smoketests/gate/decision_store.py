@@ -22,7 +22,7 @@ from smoketests.results import store as results
 
 if TYPE_CHECKING:
     from inventory.model import Host
-    from smoketests.gate.context import Situation
+    from smoketests.gate.context import GateContext
 
 STORE = "results"
 SCHEMA = 1
@@ -91,7 +91,7 @@ def _write(path: str, text: str) -> None:
     results.sync_folder(folder)
 
 
-def state_of(situation: Situation) -> dict[str, Any]:
+def state_of(situation: GateContext) -> dict[str, Any]:
     """What the gate behind the maintenance wants to know of the time in front of it."""
     state: dict[str, Any] = {"hosts": {host.name: _host_state(situation, host) for host in situation.leaving}}
     if situation.purpose == REPLACE_DISK and not situation.after:
@@ -106,7 +106,7 @@ def state_of(situation: Situation) -> dict[str, Any]:
     return state
 
 
-def _host_state(situation: Situation, host: Host) -> dict[str, Any]:
+def _host_state(situation: GateContext, host: Host) -> dict[str, Any]:
     rows = list(replaced_disk.smart_rows(situation, host))
     return {
         "layout": host.layout,

@@ -16,7 +16,7 @@ from agent.status import unknown
 from smoketests import readers
 from smoketests.cluster.view import some
 from smoketests.gate import acceptance, decision_store, lock, playbook_runs, rules, shared_lock
-from smoketests.gate.context import Situation, may_have_brokers
+from smoketests.gate.context import GateContext, may_have_brokers
 from smoketests.gate.decision import Decision
 from smoketests.gate.ensembles import holders
 from smoketests.gate.identities import servers_seen
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MOST_MINUTES = 14 * 24 * 60
 
 
-def look(maintenance: Maintenance, wanted: run.Wanted, say: Callable[[str], None]) -> Decision:
+def look(maintenance: Maintenance, wanted: run.RunOptions, say: Callable[[str], None]) -> Decision:
     """One reading, judged, kept nowhere. asking.CannotAsk for a question that makes no sense."""
     started = time.monotonic()
     run_id, at = uuid.uuid4().hex, time.time()
@@ -48,7 +48,7 @@ def look(maintenance: Maintenance, wanted: run.Wanted, say: Callable[[str], None
     )  # fmt: skip
 
 
-def resolved(maintenance: Maintenance, wanted: run.Wanted) -> tuple[Maintenance, Inventory, Cluster, list[Host]]:
+def resolved(maintenance: Maintenance, wanted: run.RunOptions) -> tuple[Maintenance, Inventory, Cluster, list[Host]]:
     """The question with the hosts' names and their cluster, checked; asking.CannotAsk with the reason."""
     _check(maintenance, wanted.store)
     limit, cluster = ",".join(maintenance.hosts), maintenance.cluster or wanted.cluster
@@ -90,8 +90,8 @@ def _check_login(cluster: Cluster) -> None:
 
 
 def _situation(
-    maintenance: Maintenance, wanted: run.Wanted, run_id: str, at: float, say: Callable[[str], None]
-) -> tuple[Maintenance, Situation]:
+    maintenance: Maintenance, wanted: run.RunOptions, run_id: str, at: float, say: Callable[[str], None]
+) -> tuple[Maintenance, GateContext]:
     named, inventory, cluster, leaving = resolved(maintenance, wanted)
     for note in inventory.notes:
         say(note)
@@ -110,7 +110,7 @@ def _situation(
     views = _views([replace(cluster, hosts=hosts), *served], wanted, rules.checks(named), run_id)
     views[0] = own_kafka(views[0], inventory)
     locks, now = _locks(store, cluster, unread), lock.clock(store)
-    return named, Situation(
+    return named, GateContext(
         named, views[0], tuple(leaving), tuple(views[1:]), locks, unread, before,
         now, os.path.abspath(store),
         frozenset(other.name for other in inventory.clusters if _serves(other.hosts, cluster, inventory)),
@@ -187,7 +187,9 @@ def _before(store: str, maintenance: Maintenance, now: float, unread: dict[str, 
         return {}
 
 
-def _views(clusters: Sequence[Cluster], wanted: run.Wanted, checks: Sequence[str], run_id: str) -> list[ClusterView]:
+def _views(
+    clusters: Sequence[Cluster], wanted: run.RunOptions, checks: Sequence[str], run_id: str
+) -> list[ClusterView]:
     """The clusters as they are now: the first with its hosts' reports, all with what ZooKeeper and Kafka say."""
     first, *_others = clusters
     said = [readers.begin(functools.partial(readers.look, cluster, {})) for cluster in clusters]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agent.status import count_of
 from smoketests.cluster.checks.partitions import counted
 from smoketests.cluster.view import NotAsked, some
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import FAILED, Finding
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ MOST_ROWS = 200
 DRAINED = "move them before it is stopped (playbook decommission-broker does)"
 
 
-def held(situation: Situation) -> list[Partition]:
+def held(situation: GateContext) -> list[Partition]:
     """The partitions with a replica on the brokers that leave; NotAsked where none leaves."""
     if situation.stays_up:
         raise NotAsked(situation.stays_up)
@@ -33,7 +33,7 @@ def listed(rows: Sequence[Partition], limits: Mapping[str, Any]) -> str:
     return f"{counted(rows)} ({some([row.name[:80] for row in rows], limits['named'])})"
 
 
-def by_topic(situation: Situation, rows: Sequence[Partition], what: str, status: str = FAILED) -> list[Finding]:
+def by_topic(situation: GateContext, rows: Sequence[Partition], what: str, status: str = FAILED) -> list[Finding]:
     """A finding for each topic, of the hosts in question; another number of its partitions is the same finding."""
     hosts = ",".join(sorted(situation.names))
     topics: dict[str, int] = {}
@@ -45,7 +45,7 @@ def by_topic(situation: Situation, rows: Sequence[Partition], what: str, status:
     ]
 
 
-def apart(situation: Situation, rows: Sequence[Partition]) -> tuple[list[Partition], list[Partition]]:
+def apart(situation: GateContext, rows: Sequence[Partition]) -> tuple[list[Partition], list[Partition]]:
     """The partitions with a replica on the hosts in question, coming and going ones too, and all others."""
     ours = situation.leaving_ids
     here: list[Partition] = []
@@ -55,11 +55,11 @@ def apart(situation: Situation, rows: Sequence[Partition]) -> tuple[list[Partiti
     return here, others
 
 
-def elsewhere(situation: Situation) -> str:
+def elsewhere(situation: GateContext) -> str:
     return f"on none of {some(sorted(situation.names), 3)}, so it does not count"
 
 
-def brokers(situation: Situation, ids: Collection[int]) -> str:
+def brokers(situation: GateContext, ids: Collection[int]) -> str:
     return some([situation.broker(number) for number in sorted(ids)])
 
 

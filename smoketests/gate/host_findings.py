@@ -10,7 +10,7 @@ from agent.status import CRITICAL, OK, UNKNOWN, WARNING, Verdict, critical, unkn
 from inventory.model import Host
 from smoketests.cluster.view import NotAsked, findings, some
 from smoketests.gate import locality
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import OF_VERDICT, Finding, RuleResult, ruled
 
 NAMED = 3
@@ -21,7 +21,7 @@ Row = Mapping[str, Any]
 FIGURE = re.compile(r"(?<![^\s(])[-+]?\d[\d.,]*(?=[\s%);,]|$)")
 
 
-def rows(situation: Situation, checks: Sequence[str], hosts: Sequence[Host]) -> Iterator[tuple[Host, Row]]:
+def rows(situation: GateContext, checks: Sequence[str], hosts: Sequence[Host]) -> Iterator[tuple[Host, Row]]:
     """The findings of these checks on these hosts; what the inventory skips is skipped."""
     for check in checks:
         for host, row in findings(situation.view, check, hosts):
@@ -29,20 +29,22 @@ def rows(situation: Situation, checks: Sequence[str], hosts: Sequence[Host]) -> 
                 yield host, row
 
 
-def answers(situation: Situation, host: Host) -> bool:
+def answers(situation: GateContext, host: Host) -> bool:
     """Whether this host told anything of itself."""
     report = situation.view.reports.get(host.name)
     return report is not None and bool(report.report.findings)
 
 
-def why_silent(situation: Situation, host: Host) -> str:
+def why_silent(situation: GateContext, host: Host) -> str:
     report = situation.view.reports.get(host.name)
     if report is None:
         return "it was not asked"
     return str(report.reach.reason)[:LONGEST] if report.reach.status != OK else "its report is empty"
 
 
-def without_trouble(situation: Situation, checks: Sequence[str], what: str, more: Sequence[Trouble] = ()) -> RuleResult:
+def without_trouble(
+    situation: GateContext, checks: Sequence[str], what: str, more: Sequence[Trouble] = ()
+) -> RuleResult:
     """Failed for a critical finding of these checks on a host that counts (see locality), cannot tell for an unknown.
 
     What is critical elsewhere is warned of, with why it does not count; what is unknown there is evidence only.
@@ -59,7 +61,7 @@ def without_trouble(situation: Situation, checks: Sequence[str], what: str, more
     return judged(situation, troubles, f"{what} of {whose} without trouble{said}")
 
 
-def of_checks(situation: Situation, checks: Sequence[str]) -> list[Trouble]:
+def of_checks(situation: GateContext, checks: Sequence[str]) -> list[Trouble]:
     """What these checks found on the hosts that must be well; a host that told nothing of one is unknown."""
     hosts = situation.must_be_well
     return [*_troubles(situation, checks, hosts), *_silent(situation, hosts), *_unasked(situation, checks, hosts)]
@@ -81,7 +83,7 @@ class Trouble(NamedTuple):
 
 
 def judged(
-    situation: Situation, troubles: Sequence[Trouble], healthy: str, more: Sequence[Verdict] = (), **evidence: Any
+    situation: GateContext, troubles: Sequence[Trouble], healthy: str, more: Sequence[Verdict] = (), **evidence: Any
 ) -> RuleResult:
     """Troubles of machines, each weighed by what the hosts that leave have in common with its machine.
 
@@ -111,7 +113,7 @@ def judged(
     return ruled(verdicts, healthy, items, **seen, **evidence)
 
 
-def _troubles(situation: Situation, checks: Sequence[str], hosts: Sequence[Host]) -> Iterator[Trouble]:
+def _troubles(situation: GateContext, checks: Sequence[str], hosts: Sequence[Host]) -> Iterator[Trouble]:
     for host, row in rows(situation, checks, hosts):
         if row.get("status") in OF_STATUS:
             item = f"{row.get('check')} {row.get('item')}"
@@ -125,13 +127,13 @@ def _about(row: Row) -> tuple[str, ...]:
     return tuple(sorted(str(name)[:LONGEST] for names in said if isinstance(names, (list, tuple)) for name in names))
 
 
-def _silent(situation: Situation, hosts: Sequence[Host]) -> Iterator[Trouble]:
+def _silent(situation: GateContext, hosts: Sequence[Host]) -> Iterator[Trouble]:
     for host in hosts:
         if not answers(situation, host):
             yield Trouble(host.name, UNKNOWN, f"{host.name} told nothing (see answers)", "no answer")
 
 
-def _unasked(situation: Situation, checks: Sequence[str], hosts: Sequence[Host]) -> Iterator[Trouble]:
+def _unasked(situation: GateContext, checks: Sequence[str], hosts: Sequence[Host]) -> Iterator[Trouble]:
     """A report that lacks a check is no healthy one."""
     told = {(host.name, row.get("check")) for host, row in rows(situation, checks, hosts)}
     for host in hosts:

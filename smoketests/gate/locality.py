@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from inventory.model import Host
 from smoketests.cluster.view import CannotTell, ClusterView, NotAsked, some
 from smoketests.gate import ensembles
-from smoketests.gate.context import KRAFT_ROLE, Situation
+from smoketests.gate.context import KRAFT_ROLE, GateContext
 from smoketests.gate.maintenance import DECOMMISSION
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Weighed(NamedTuple):
         return "; ".join(sorted(whys))
 
 
-def weigh(situation: Situation, names: Iterable[str]) -> Weighed:
+def weigh(situation: GateContext, names: Iterable[str]) -> Weighed:
     """Which of these hosts count. Where Kafka does not tell its partitions, all of them do."""
     wanted = set(names)
     # what any check found counts together: the disks of one machine and the memory of another may be the last copies
@@ -62,12 +62,12 @@ def weigh(situation: Situation, names: Iterable[str]) -> Weighed:
     return Weighed(frozenset(counts & wanted), apart)
 
 
-def ids(situation: Situation) -> frozenset[int]:
+def ids(situation: GateContext) -> frozenset[int]:
     """The brokers on the hosts in question."""
     return situation.leaving_ids
 
 
-def of_brokers(situation: Situation, brokers: Collection[int]) -> frozenset[int]:
+def of_brokers(situation: GateContext, brokers: Collection[int]) -> frozenset[int]:
     """Which of these count: a partition here would have too few replicas without all of them, or they receive some."""
     if situation.purpose == DECOMMISSION and not situation.after:
         return frozenset(brokers)
@@ -75,7 +75,7 @@ def of_brokers(situation: Situation, brokers: Collection[int]) -> frozenset[int]
     return frozenset(brokers) & in_need
 
 
-def exposed(situation: Situation, brokers: Collection[int]) -> list[Partition]:
+def exposed(situation: GateContext, brokers: Collection[int]) -> list[Partition]:
     """Partitions of the hosts that leave which would have too few replicas in sync without these brokers too.
 
     Afterwards the hosts are back, and only the others would be gone.
@@ -94,14 +94,14 @@ def too_few(row: Partition, gone: Collection[int]) -> bool:
     return left < (row.min_isr if len(row.replicas) > row.min_isr else 1)
 
 
-def neighbours(situation: Situation) -> frozenset[int]:
+def neighbours(situation: GateContext) -> frozenset[int]:
     """Brokers that share a partition with the hosts that leave, and take over what these led; not themselves."""
     ours = ids(situation)
     rows = [row.replicas for row in situation.partitions if ours & set(row.replicas)]
     return frozenset(broker for replicas in rows for broker in replicas) - ours
 
 
-def of_quorums(situation: Situation, hosts: Sequence[Host]) -> set[str]:
+def of_quorums(situation: GateContext, hosts: Sequence[Host]) -> set[str]:
     """Those whose ZooKeeper server or controller the quorum could not lose too, where one of its servers leaves."""
     found: set[str] = set()
     for view in (situation.view, *situation.served):
@@ -109,7 +109,7 @@ def of_quorums(situation: Situation, hosts: Sequence[Host]) -> set[str]:
     return found | _of_controllers(situation, hosts)
 
 
-def _of_ensemble(situation: Situation, view: ClusterView, hosts: Sequence[Host]) -> set[str]:
+def _of_ensemble(situation: GateContext, view: ClusterView, hosts: Sequence[Host]) -> set[str]:
     members = view.zookeeper.members if view.zookeeper else ()
     voting = [member for member in members if member.mode != "observer"]
     on = {member.server: ensembles.holders(member.server, situation.view.cluster.hosts) for member in voting}
@@ -125,7 +125,7 @@ def _of_ensemble(situation: Situation, view: ClusterView, hosts: Sequence[Host])
     return {host.name for server in theirs for host in on[server]} & troubled
 
 
-def _of_controllers(situation: Situation, hosts: Sequence[Host]) -> set[str]:
+def _of_controllers(situation: GateContext, hosts: Sequence[Host]) -> set[str]:
     quorum = situation.view.kafka.quorum if situation.view.kafka else None
     if quorum is None:
         return set()
@@ -146,7 +146,7 @@ def _late(quorum: Quorum) -> set[int]:
     return {voter.id for voter in rows if not 0 <= (voter.behind_ms or 0) < FETCH_TIMEOUT_MS}
 
 
-def _voters_on(situation: Situation, quorum: Quorum, host: Host) -> set[int]:
+def _voters_on(situation: GateContext, quorum: Quorum, host: Host) -> set[int]:
     """By the machine's own files, else by address or by its id."""
     seen = situation.identities.nodes(host, KRAFT_ROLE)
     at = {voter.id for voter in quorum.voters for server in voter.endpoints if ensembles.holders(server, [host])}
@@ -154,5 +154,5 @@ def _voters_on(situation: Situation, quorum: Quorum, host: Host) -> set[int]:
     return {voter.id for voter in quorum.voters} & (set(seen) or at or known)
 
 
-def _has_controller(situation: Situation, host: Host) -> bool:
+def _has_controller(situation: GateContext, host: Host) -> bool:
     return KRAFT_ROLE in host.roles or situation.identities.runs(host, KRAFT_ROLE)

@@ -8,7 +8,7 @@ from typing import Any
 
 from inventory.model import Host
 from smoketests.cluster.view import findings
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 
 # /kafka/d3 on sdd (ST8000NM0055, serial ZA1BC2, slot 4)
 SERIAL = re.compile(r"\bserial ([^\s,)]+)")
@@ -19,7 +19,7 @@ def plain(serial: str) -> str:
     return re.sub(r"^(0x|naa\.|eui\.|wwn-0x)", "", serial.strip().lower())
 
 
-def smart_rows(situation: Situation, host: Host) -> Iterator[Mapping[str, Any]]:
+def smart_rows(situation: GateContext, host: Host) -> Iterator[Mapping[str, Any]]:
     """The SMART findings of a host, one a disk."""
     for _host, row in findings(situation.view, "smart", (host,)):
         yield row
@@ -32,7 +32,7 @@ def serials_of(row: Mapping[str, Any]) -> set[str]:
     return {plain(word) for word in said if isinstance(word, str) and word}
 
 
-def smart_of(situation: Situation, host: Host, serial: str) -> Mapping[str, Any] | None:
+def smart_of(situation: GateContext, host: Host, serial: str) -> Mapping[str, Any] | None:
     """The SMART finding of this disk; None if the machine shows no such disk."""
     return next((row for row in smart_rows(situation, host) if plain(serial) in serials_of(row)), None)
 
@@ -56,13 +56,13 @@ def mount_serial(row: Mapping[str, Any]) -> str:
     return found[1] if found else ""
 
 
-def mounts_of(situation: Situation, host: Host, serial: str) -> list[str]:
+def mounts_of(situation: GateContext, host: Host, serial: str) -> list[str]:
     """The data mounts of this disk: by the inventory, and by what is mounted."""
     named = {mount.path for mount in host.mounts if mount.serial and plain(mount.serial) == plain(serial)}
     return sorted(named | set(mounts_now(situation, host, serial)))
 
 
-def mounts_now(situation: Situation, host: Host, serial: str) -> list[str]:
+def mounts_now(situation: GateContext, host: Host, serial: str) -> list[str]:
     """What is mounted from this disk: by the serial number in the finding, or by the device that SMART names."""
     device = _device(smart_of(situation, host, serial))
     found = []
@@ -73,7 +73,7 @@ def mounts_now(situation: Situation, host: Host, serial: str) -> list[str]:
     return sorted(found)
 
 
-def log_dirs_on(situation: Situation, host: Host, mounts: Iterable[str]) -> list[str]:
+def log_dirs_on(situation: GateContext, host: Host, mounts: Iterable[str]) -> list[str]:
     """The log dirs below these mounts that the host's broker tells of; none where Kafka or the broker told nothing."""
     kafka = situation.view.kafka
     ours = {number for number, name in situation.broker_names.items() if name == host.name}
@@ -85,7 +85,7 @@ def below(path: str, mounts: Iterable[str]) -> bool:
     return any(path == mount or path.startswith(f"{mount}/") for mount in mounts)
 
 
-def disk_below(situation: Situation, host: Host, path: str) -> Mapping[str, Any] | None:
+def disk_below(situation: GateContext, host: Host, path: str) -> Mapping[str, Any] | None:
     """The SMART finding of the disk below this mount; None where neither tells."""
     for _host, row in findings(situation.view, "mounts", (host,)):
         if row.get("item") == path:
@@ -112,7 +112,7 @@ def _is_on(mount: Mapping[str, Any], device: str) -> bool:
     return bool(device) and re.fullmatch(re.escape(device) + r"(p?\d+)?", on) is not None
 
 
-def known(situation: Situation, host: Host) -> list[str]:
+def known(situation: GateContext, host: Host) -> list[str]:
     """The serial numbers that this machine or the inventory names."""
     said = [str((row.get("facts") or {}).get("serial") or row.get("item")) for row in smart_rows(situation, host)]
     said += [mount.serial for mount in host.mounts if mount.serial] + list(host.disks)

@@ -62,7 +62,7 @@ class Options:
     sudo_password: str = field(default="", repr=False)
 
 
-class Heard(NamedTuple):
+class AgentOutput(NamedTuple):
     """What came back: lines that may be records, other words, the exit code (None if none came), and what was cut.
 
     window: the two moments of our clock (seconds since the epoch) between which the first line was written.
@@ -148,12 +148,12 @@ class Hearing:
         self._size = 0
         self._words: list[str] = []
 
-    def to_the_end(self, until: float) -> Heard:
+    def to_the_end(self, until: float) -> AgentOutput:
         """Everything up to the far command's end, `until` (monotonic), or the limit of size."""
         if not self._options.sudo_password:
             self._tell()
         cut = self._hear(until)
-        return Heard(self._lines, self._words, self._exit_code(), cut, self._window, self._size)
+        return AgentOutput(self._lines, self._words, self._exit_code(), cut, self._window, self._size)
 
     def _hear(self, until: float) -> str:
         count = 0

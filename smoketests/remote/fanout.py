@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from inventory.model import Host
-from smoketests.remote.agent_output import Heard, Hearing, Options, by_sudo, far_command
+from smoketests.remote.agent_output import AgentOutput, Hearing, Options, by_sudo, far_command
 from smoketests.remote.bundle import Bundle
 from smoketests.remote.large_reports import LargeReports
 from smoketests.remote.outcome import Finished, HostReport, Outcome
@@ -88,11 +88,11 @@ class _Asked:
         """It sent more than a report usually has."""
         self.large, self.counts_until = True, 0.0
 
-    def heard(self, heard: Heard) -> Outcome:
+    def heard(self, heard: AgentOutput) -> Outcome:
         return Outcome(self.host, self.seconds(), heard)
 
     def unheard(self, kind: str, reason: str) -> Outcome:
-        return Outcome(self.host, self.seconds(), Heard([], []), kind, reason)
+        return Outcome(self.host, self.seconds(), AgentOutput([], []), kind, reason)
 
     def end(self) -> None:
         """Close the connection, whatever waits for it."""
@@ -215,7 +215,7 @@ class _Asking:
         except Exception as error:  # one odd host never hides another
             return asked.unheard("failed", f"asking failed: {type(error).__name__}: {error}"[:300])
 
-    def _heard(self, asked: _Asked) -> Heard:
+    def _heard(self, asked: _Asked) -> AgentOutput:
         connection = self._access.connect(asked.host, asked.limit)
         try:
             with self._lock:

@@ -13,7 +13,7 @@ from agent.report import Report, timestamp
 from agent.status import Verdict, unknown
 from inventory.model import Host
 from smoketests.remote import validation
-from smoketests.remote.agent_output import Heard
+from smoketests.remote.agent_output import AgentOutput
 
 # A healthy host's report has some 50 KB; reading a large one takes as long as reading a hundred of those.
 LARGE_BYTES = 512 << 10
@@ -44,7 +44,7 @@ class Outcome(NamedTuple):
 
     host: Host
     seconds: float
-    heard: Heard
+    heard: AgentOutput
     kind: str = ""
     reason: str = ""
 

@@ -33,7 +33,7 @@ class TookTooLong(Exception):
 
 
 @dataclass
-class FarHost:
+class RemoteHost:
     """One host of the inventory. findings: records of the agent on it and of its cluster's judges."""
 
     machine: Machine
@@ -95,14 +95,14 @@ class FarCluster:
     """One cluster of the inventory. findings: what its judges say of it as a whole."""
 
     described: Described
-    hosts: list[FarHost]
+    hosts: list[RemoteHost]
     findings: list[Record]
 
     @property
     def name(self) -> str:
         return self.described.name
 
-    def with_role(self, role: str) -> list[FarHost]:
+    def with_role(self, role: str) -> list[RemoteHost]:
         return [host for host in self.hosts if role in host.machine.roles]
 
     def of(self, check: str) -> Iterable[Record]:

@@ -17,7 +17,7 @@ from agent.report import FIELDS, SCHEMA, Report
 from agent.status import BY_SEVERITY, Verdict, ok, unknown
 from inventory.model import Host
 from smoketests.remote import strict_json
-from smoketests.remote.agent_output import MARK, Heard
+from smoketests.remote.agent_output import MARK, AgentOutput
 
 MOST_FINDINGS = 5000
 MOST_BAD_LINES = 20
@@ -72,7 +72,7 @@ class Believed(NamedTuple):
     lines: list[str]
     told: int
     complete: bool
-    strangers: bool
+    foreign_hosts: bool
 
 
 def believed(host: Host, lines: Iterable[str], run_id: str, now: str) -> Believed:
@@ -84,7 +84,7 @@ def believed(host: Host, lines: Iterable[str], run_id: str, now: str) -> Believe
     findings: list[Mapping[str, Any]] = []
     bad: list[str] = []
     kept: list[str] = []
-    told, complete, strangers = 0, False, False
+    told, complete, foreign_hosts = 0, False, False
     ours, guessed = _identity(host, run_id)
     for number, line in enumerate(lines, 1):
         try:
@@ -96,7 +96,7 @@ def believed(host: Host, lines: Iterable[str], run_id: str, now: str) -> Believe
             _check(fields)
             told += 1
             complete = fields["check"] == LAST_CHECK
-            strangers = strangers or fields["host"] != host.name
+            foreign_hosts = foreign_hosts or fields["host"] != host.name
             if len(findings) < MOST_FINDINGS:
                 finding = _finding(fields, ours, guessed, now, "\\u" in line)
                 encoded = ENCODE(finding)
@@ -109,7 +109,7 @@ def believed(host: Host, lines: Iterable[str], run_id: str, now: str) -> Believe
                 bad.append(f"line {number}: {error}"[:200])
     if header:
         kept.insert(0, ENCODE(header))
-    return Believed(Report(header, findings, bad), kept, told, complete, strangers)
+    return Believed(Report(header, findings, bad), kept, told, complete, foreign_hosts)
 
 
 def _identity(host: Host, run_id: str) -> tuple[dict[str, str], list[str]]:
@@ -199,7 +199,7 @@ def _short(value: Any) -> Any:
     return value[:200] if isinstance(value, str) else value
 
 
-def reach(heard: Heard, kept: Believed, seconds: float) -> tuple[str, Verdict]:
+def reach(heard: AgentOutput, kept: Believed, seconds: float) -> tuple[str, Verdict]:
     """Whether the report is whole: a word for programs, and the verdict with the reason why not."""
     for word in heard.words:
         if word.startswith(MARK):
@@ -220,12 +220,12 @@ def _oddities(kept: Believed) -> tuple[str, Verdict] | None:
         return "schema", unknown(f"not all lines of its report are records of ours ({kept.report.bad_lines[0]})")
     if kept.told > MOST_FINDINGS:
         return "too-many", unknown(f"{kept.told} findings from one host: kept the first {MOST_FINDINGS}")
-    if kept.strangers:
+    if kept.foreign_hosts:
         return "stranger", unknown("it speaks of another host than itself: its words count for itself alone")
     return None
 
 
-def _no_report(heard: Heard, bad_lines: Sequence[str]) -> tuple[str, Verdict]:
+def _no_report(heard: AgentOutput, bad_lines: Sequence[str]) -> tuple[str, Verdict]:
     said = next(reversed(heard.words), "")[:200]
     for words, kind, meaning in REFUSALS:
         if any(words in word for word in heard.words):
@@ -235,7 +235,7 @@ def _no_report(heard: Heard, bad_lines: Sequence[str]) -> tuple[str, Verdict]:
     return "no-report", unknown(f"the agent gave no report ({_end(heard)}): {said or 'it said nothing'}")
 
 
-def _end(heard: Heard) -> str:
+def _end(heard: AgentOutput) -> str:
     if heard.exit_code is None:
         return "killed, or the connection lost"
     # `timeout` passes on that its command was killed as 128 and the signal's number

@@ -40,7 +40,7 @@ class CannotAsk(Exception):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RunOptions:
     """What is asked of whom, and how. Empty means: all, or as usual.
 
     checks: of hosts and of clusters. state: the file in which we remember since when a cluster's findings stand.
@@ -69,7 +69,7 @@ def check_names() -> list[str]:
     return [*engine.names(), *judges.names()]
 
 
-def load(wanted: Wanted) -> tuple[Inventory, tuple[Host, ...]]:
+def load(wanted: RunOptions) -> tuple[Inventory, tuple[Host, ...]]:
     """The inventory, and those of its hosts that are wanted."""
     from inventory.model import NoSuchHost
     from inventory.problems import InventoryError
@@ -85,7 +85,7 @@ def load(wanted: Wanted) -> tuple[Inventory, tuple[Host, ...]]:
     return inventory, hosts
 
 
-def ask(wanted: Wanted, say: Callable[[str], None]) -> Survey:
+def ask(wanted: RunOptions, say: Callable[[str], None]) -> Survey:
     """One run. say: is told, line by line, what a person should know beside the findings."""
     inventory, hosts = load(wanted)
     for note in inventory.notes:
@@ -143,7 +143,7 @@ def _split(checks: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(dict.fromkeys(of_hosts)), tuple(dict.fromkeys([*reach, *of_clusters]))
 
 
-def access(wanted: Wanted) -> Access:
+def access(wanted: RunOptions) -> Access:
     """How hosts are reached."""
     from smoketests.ssh import connect
 
@@ -154,7 +154,7 @@ def access(wanted: Wanted) -> Access:
     )
 
 
-def host_reports(wanted: Wanted, hosts: Sequence[Host], checks: Sequence[str], run_id: str) -> Iterator[HostReport]:
+def host_reports(wanted: RunOptions, hosts: Sequence[Host], checks: Sequence[str], run_id: str) -> Iterator[HostReport]:
     """What comes of these hosts, each as it finishes, asked these checks (nothing: all). CannotAsk."""
     from smoketests.remote import fanout
     from smoketests.remote.bundle import BundleError, build
@@ -193,11 +193,11 @@ def _readers(
     return answer
 
 
-def _memory_path(wanted: Wanted) -> str:
+def _memory_path(wanted: RunOptions) -> str:
     return wanted.state or os.path.join(os.path.dirname(default_state_path()), "clusters.json")
 
 
-def _remembered(wanted: Wanted, say: Callable[[str], None]) -> State:
+def _remembered(wanted: RunOptions, say: Callable[[str], None]) -> State:
     """What earlier runs saw of clusters and silent hosts."""
     path, now = _memory_path(wanted), time.time()
     try:
@@ -210,7 +210,7 @@ def _remembered(wanted: Wanted, say: Callable[[str], None]) -> State:
         return State("", now)
 
 
-def _remember(wanted: Wanted, memory: State, say: Callable[[str], None]) -> None:
+def _remember(wanted: RunOptions, memory: State, say: Callable[[str], None]) -> None:
     path = _memory_path(wanted)
     aside = f"{path}.{os.getpid()}"
     try:

@@ -6,7 +6,7 @@ from typing import Any, Dict
 
 from agent.expected import Expected, ExpectedMount
 from agent.host import Disk, Touched
-from tests.machine import HandmadeHost
+from tests.machine import FakeHost
 
 TB = 10**12
 MOUNTINFO = {
@@ -46,7 +46,7 @@ def usage(percent: float, total: int = 8 * TB, **inodes: int) -> Touched:
     return Touched("", {**sizes, **INODES, **inodes})
 
 
-def broker(files: Dict[str, Any] | None = None, answers: Dict[str, Any] | None = None, **given: Any) -> HandmadeHost:
+def broker(files: Dict[str, Any] | None = None, answers: Dict[str, Any] | None = None, **given: Any) -> FakeHost:
     """The machine with these files and answers changed."""
     own_files: Dict[str, Any] = {
         "/proc/self/mountinfo": rows(MOUNTINFO),
@@ -74,7 +74,7 @@ def broker(files: Dict[str, Any] | None = None, answers: Dict[str, Any] | None =
         own_answers[f"touch write {path}"] = Touched("", {"written": True})
         own_answers[f"touch usage {path}"] = usage(50)
     own_answers["touch stat /"] = Touched("", {})
-    return HandmadeHost(
+    return FakeHost(
         files={**own_files, **(files or {})},
         answers={**own_answers, **(answers or {})},
         **{"expected": EXPECTED, **given},

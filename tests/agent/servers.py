@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional, Sequence
 
 from agent.expected import Expected
 from agent.host import Process, ProcessUse, Touched
-from tests.machine import NOW, HandmadeHost
+from tests.machine import NOW, FakeHost
 
 BROKER_CONFIG = "/etc/kafka/server.properties"
 ZOOKEEPER_CONFIG = "/etc/zookeeper/conf/zoo.cfg"
@@ -44,10 +44,10 @@ def answers(processes: Sequence[Process], configs: Optional[Dict[str, str]] = No
     return found
 
 
-def machine(*processes: Process, roles: Sequence[str] = ("broker",), **given: Any) -> HandmadeHost:
+def machine(*processes: Process, roles: Sequence[str] = ("broker",), **given: Any) -> FakeHost:
     """A hand-made machine on which these servers run, each listening on its usual port."""
     files = {f"/proc/{process.pid}/net/tcp": tcp_table(9092, 2181) for process in processes}
-    return HandmadeHost(
+    return FakeHost(
         files={**files, **given.pop("files", {})},
         answers={**answers(processes), **given.pop("answers", {})},
         expected=given.pop("expected", Expected(roles=tuple(roles))),

@@ -8,7 +8,7 @@ from agent.autodetect import guess, recall
 from agent.expected import Expected, ExpectedMount
 from agent.host import CannotTell, Stuck, Touched
 from tests.agent.servers import BROKER_CONFIG, answers, broker, machine, zookeeper
-from tests.machine import NOW, HandmadeHost, next_run, run_checks
+from tests.machine import NOW, FakeHost, next_run, run_checks
 
 ROOT = "21 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n"
 DISKS = "36 21 8:17 / /kafka/d1 rw - xfs /dev/sdb1 rw\n37 21 8:33 / /kafka/d2 rw - xfs /dev/sdc1 rw\n"
@@ -104,14 +104,14 @@ def test_what_the_inventory_says_stands() -> None:
 
 
 def test_without_a_broker_the_disks_mounted_under_a_name_of_kafka_are_its_data() -> None:
-    seen = guess(HandmadeHost(files=MOUNTED, answers={"processes": []}))
+    seen = guess(FakeHost(files=MOUNTED, answers={"processes": []}))
 
     assert (seen.roles, paths(seen)) == ((), ("/kafka/d1", "/kafka/d2"))
 
 
 @pytest.mark.parametrize("processes", [CannotTell("/proc is not mounted")])
 def test_a_machine_that_shows_no_processes_is_guessed_nothing_with_the_reason(processes: CannotTell) -> None:
-    seen = guess(HandmadeHost(files=MOUNTED, answers={"processes": processes}))
+    seen = guess(FakeHost(files=MOUNTED, answers={"processes": processes}))
 
     assert seen.roles == () and "/proc is not mounted" in seen.guessed[0]
 
@@ -127,7 +127,7 @@ def test_what_is_known_is_not_forgotten_because_the_list_of_processes_hangs() ->
 
 
 def test_where_nothing_is_known_and_the_guess_hangs_nothing_is_skipped_for_want_of_it() -> None:
-    host = HandmadeHost(files=MOUNTED, answers={"processes": Stuck("guess", 10.0)})
+    host = FakeHost(files=MOUNTED, answers={"processes": Stuck("guess", 10.0)})
     host.expected = recall(host, "the list of processes gave no answer in 10 s")
 
     for check in ("mounts", "services", "swappiness", "kafka_config", "kafka_log", "memory_maps", "zookeeper"):

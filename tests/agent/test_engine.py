@@ -14,7 +14,7 @@ from agent import engine
 from agent.expected import Expected
 from agent.host import CannotTell, NotApplicable, Stuck
 from agent.status import Finding, Verdict, ok, warning
-from tests.machine import HandmadeHost, by_item, next_run
+from tests.machine import FakeHost, by_item, next_run
 
 
 class Facts(NamedTuple):
@@ -30,7 +30,7 @@ def a_check(
     return SimpleNamespace(LIMITS={"high_warning": 10}, find=lambda _host: list(items), look=look, judge=judge, **more)
 
 
-def run(monkeypatch: pytest.MonkeyPatch, host: HandmadeHost, deadline_s: float = 10.0, **checks: Any) -> list[Finding]:
+def run(monkeypatch: pytest.MonkeyPatch, host: FakeHost, deadline_s: float = 10.0, **checks: Any) -> list[Finding]:
     def load(name: str) -> Any:
         if isinstance(checks[name], Exception):
             raise checks[name]
@@ -56,14 +56,14 @@ def sleepy(seconds: float) -> Callable[..., Facts]:
 
 
 def test_each_item_of_each_check_gives_exactly_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    findings = run(monkeypatch, HandmadeHost(), one=a_check(items="abc"), two=a_check(items="xy"))
+    findings = run(monkeypatch, FakeHost(), one=a_check(items="abc"), two=a_check(items="xy"))
 
     assert sorted((finding.check, finding.item) for finding in findings) == [
         ("one", "a"), ("one", "b"), ("one", "c"), ("two", "x"), ("two", "y")]  # fmt: skip
 
 
 def test_an_item_named_twice_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(run(monkeypatch, HandmadeHost(), one=a_check(items="aab"))) == 2
+    assert len(run(monkeypatch, FakeHost(), one=a_check(items="aab"))) == 2
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_look_raises_becomes_a_finding(
 ) -> None:
     broken = a_check(items="ab", look=lambda host, item: fail(error)() if item == "a" else Facts(7))
 
-    findings = by_item(run(monkeypatch, HandmadeHost(), one=broken))
+    findings = by_item(run(monkeypatch, FakeHost(), one=broken))
 
     assert (findings["a"].status, findings["a"].verdict.reason) == (status, words)
     assert findings["b"].status == "ok", "one broken part never hides another"
@@ -88,7 +88,7 @@ def test_what_look_raises_becomes_a_finding(
 
 def test_a_find_that_fails_or_finds_nothing_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     findings = run(
-        monkeypatch, HandmadeHost(), dies=SimpleNamespace(LIMITS={}, find=fail(ValueError("odd"))),
+        monkeypatch, FakeHost(), dies=SimpleNamespace(LIMITS={}, find=fail(ValueError("odd"))),
         none=a_check(items=()), absent=SimpleNamespace(LIMITS={}, find=fail(NotApplicable("no array"))),
     )  # fmt: skip
 
@@ -97,19 +97,19 @@ def test_a_find_that_fails_or_finds_nothing_is_a_finding(monkeypatch: pytest.Mon
 
 
 def test_a_check_that_cannot_be_loaded_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    findings = run(monkeypatch, HandmadeHost(), broken=SyntaxError("line 3"), fine=a_check())
+    findings = run(monkeypatch, FakeHost(), broken=SyntaxError("line 3"), fine=a_check())
 
     assert [(finding.check, finding.status) for finding in findings] == [("broken", "unknown"), ("fine", "ok")]
 
 
 def test_a_judge_that_fails_is_unknown_never_ok(monkeypatch: pytest.MonkeyPatch) -> None:
-    (finding,) = run(monkeypatch, HandmadeHost(), one=a_check(judge=fail(TypeError("None > 3"))))
+    (finding,) = run(monkeypatch, FakeHost(), one=a_check(judge=fail(TypeError("None > 3"))))
 
     assert finding.status == "unknown"
 
 
 def test_a_skip_that_the_inventory_asks_for_gives_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    host = HandmadeHost(expected=Expected(skip={"one": "no BMC in this rack"}))
+    host = FakeHost(expected=Expected(skip={"one": "no BMC in this rack"}))
 
     (finding,) = run(monkeypatch, host, one=a_check())
 
@@ -120,7 +120,7 @@ def test_the_most_specific_limit_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     said = {"one": {"high_warning": 5, "items": {"b": {"high_warning": 1}}}}
     check = a_check(items="ab", judge=lambda _facts, limits: warning(str(limits["high_warning"])))
 
-    findings = by_item(run(monkeypatch, HandmadeHost(expected=Expected(limits=said)), one=check))
+    findings = by_item(run(monkeypatch, FakeHost(expected=Expected(limits=said)), one=check))
 
     assert (findings["a"].verdict.reason, findings["b"].verdict.reason) == ("5", "1")
 
@@ -130,7 +130,7 @@ def test_what_never_answers_costs_one_item_and_not_the_run(monkeypatch: pytest.M
     hangs = a_check(items="ab", look=lambda _host, item: for_ever.wait() if item == "a" else Facts(), DEADLINE_S=0.2)
 
     started = time.monotonic()
-    findings = by_item(run(monkeypatch, HandmadeHost(), one=hangs))
+    findings = by_item(run(monkeypatch, FakeHost(), one=hangs))
     for_ever.set()
 
     assert time.monotonic() - started < 5
@@ -143,7 +143,7 @@ def test_a_find_that_never_answers_is_a_finding_too(monkeypatch: pytest.MonkeyPa
     for_ever = threading.Event()
     hangs = SimpleNamespace(LIMITS={}, DEADLINE_S=0.2, find=lambda _host: for_ever.wait())
 
-    (finding,) = run(monkeypatch, HandmadeHost(), one=hangs)
+    (finding,) = run(monkeypatch, FakeHost(), one=hangs)
     for_ever.set()
 
     assert (finding.item, finding.status) == ("-", "unknown")
@@ -153,7 +153,7 @@ def test_a_late_answer_is_not_a_second_finding(monkeypatch: pytest.MonkeyPatch) 
     late = a_check(look=sleepy(0.3), DEADLINE_S=0.1)
     slow = a_check(items="x", look=sleepy(0.6))
 
-    findings = run(monkeypatch, HandmadeHost(), late=late, slow=slow)
+    findings = run(monkeypatch, FakeHost(), late=late, slow=slow)
 
     assert [(finding.check, finding.status) for finding in findings] == [("late", "unknown"), ("slow", "ok")]
 
@@ -163,7 +163,7 @@ def test_the_deadline_of_the_run_ends_it_and_every_item_is_still_named(monkeypat
     many = a_check(items=[str(number) for number in range(engine.PARALLEL + 5)], look=lambda _h, _i: for_ever.wait())
 
     started = time.monotonic()
-    findings = by_item(run(monkeypatch, HandmadeHost(), deadline_s=0.3, one=many))
+    findings = by_item(run(monkeypatch, FakeHost(), deadline_s=0.3, one=many))
     for_ever.set()
 
     assert time.monotonic() - started < 5
@@ -192,7 +192,7 @@ def test_what_was_stuck_last_time_is_asked_last_and_alone_and_says_for_how_long(
         return Facts(int(alone))
 
     check = a_check(items=["bad", "b", "c"], look=look, DEADLINE_S=0.2)
-    host = HandmadeHost()
+    host = FakeHost()
     run(monkeypatch, host, one=check)
     for_ever.set()
     time.sleep(0.1)
@@ -213,7 +213,7 @@ def test_what_was_stuck_last_time_is_asked_last_and_alone_and_says_for_how_long(
 
 def test_a_tool_that_hung_is_remembered_as_stuck_too(monkeypatch: pytest.MonkeyPatch) -> None:
     hangs = a_check(items="ab", look=lambda _host, item: fail(Stuck("smartctl", 8.0))() if item == "a" else Facts())
-    host = HandmadeHost()
+    host = FakeHost()
     run(monkeypatch, host, one=hangs)
 
     later = next_run(host, after_s=3600)
@@ -227,7 +227,7 @@ def test_a_check_that_could_list_nothing_once_is_not_called_stuck_since_then(mon
     """Found with the rack: a BMC that was silent for one run was 'stuck for 7 min' when it was silent again."""
     silent = a_check()
     silent.find = fail(Stuck("ipmitool", 12.0))
-    host = HandmadeHost()
+    host = FakeHost()
     run(monkeypatch, host, one=silent)
     between = next_run(host, after_s=300)
     run(monkeypatch, between, one=a_check(items="a"))
@@ -239,7 +239,7 @@ def test_a_check_that_could_list_nothing_once_is_not_called_stuck_since_then(mon
 
 def test_first_seen_stays_while_the_trouble_lasts_and_starts_anew_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     bad = a_check(judge=lambda _facts, _limits: warning("bad"))
-    first = HandmadeHost()
+    first = FakeHost()
     (began,) = run(monkeypatch, first, one=bad)
     second = next_run(first)
     (still,) = run(monkeypatch, second, one=bad)
@@ -257,7 +257,7 @@ def test_limits_that_a_check_does_not_have_are_named_and_not_ignored_in_silence(
         "swappiness": {"swappiness_critical": 60, "items": {"vm.swappiness": {"most": 1}}},
         "clock_skew": {"x": 1},
     }
-    host = HandmadeHost(expected=Expected(roles=("broker",), limits=limits))
+    host = FakeHost(expected=Expected(roles=("broker",), limits=limits))
     found = {one.item: one for one in engine.run(host, ["swappiness"])}
 
     assert found["limits"].status == "warning"
@@ -266,11 +266,11 @@ def test_limits_that_a_check_does_not_have_are_named_and_not_ignored_in_silence(
         "'swappiness_critical' was removed, set swappiness_warning: swappiness is advice and never critical"
     )
     assert "vm.swappiness" in found
-    said = HandmadeHost(expected=Expected(roles=("broker",), limits={"swappiness": {"swappiness_warning": 60}}))
+    said = FakeHost(expected=Expected(roles=("broker",), limits={"swappiness": {"swappiness_warning": 60}}))
     assert "limits" not in {one.item for one in engine.run(said, ["swappiness"])}
 
 
-def order_of_loading(monkeypatch: pytest.MonkeyPatch, host: HandmadeHost, wanted: Sequence[str]) -> list[str]:
+def order_of_loading(monkeypatch: pytest.MonkeyPatch, host: FakeHost, wanted: Sequence[str]) -> list[str]:
     loaded: list[str] = []
 
     def load(name: str) -> Any:
@@ -285,7 +285,7 @@ def order_of_loading(monkeypatch: pytest.MonkeyPatch, host: HandmadeHost, wanted
 
 
 def test_the_check_that_took_longest_last_time_begins_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = HandmadeHost()
+    first = FakeHost()
     assert order_of_loading(monkeypatch, first, ["quick", "slow", "other"]) == ["quick", "slow", "other"]
     second = next_run(first)
     assert order_of_loading(monkeypatch, second, ["quick", "new", "slow"])[0] == "slow"
@@ -296,14 +296,14 @@ def test_the_check_that_took_longest_last_time_begins_the_next_run(monkeypatch: 
 
 @pytest.mark.parametrize("damaged", [None, 7, [["b", 5]], {"b": "5"}, {"b": None}, {"b": True}, {"b": 9.5}, {"c": 9}])
 def test_times_that_are_none_leave_the_order_as_it_is(monkeypatch: pytest.MonkeyPatch, damaged: object) -> None:
-    first = HandmadeHost()
+    first = FakeHost()
     first.state.remember("took_ms", damaged)
 
     assert order_of_loading(monkeypatch, next_run(first), ["a", "b"]) == ["a", "b"]
 
 
 def test_a_check_took_as_long_as_its_slowest_item(monkeypatch: pytest.MonkeyPatch) -> None:
-    host = HandmadeHost()
+    host = FakeHost()
     uneven = a_check(items="ab", look=lambda host, item: sleepy(0.2 if item == "a" else 0)(host, item))
     findings = by_item(run(monkeypatch, host, one=uneven))
 
@@ -315,7 +315,7 @@ def test_a_tool_that_does_not_answer_has_taken_as_long_as_we_waited(monkeypatch:
     for_ever = threading.Event()
     hangs = a_check(look=lambda _host, _item: for_ever.wait(), DEADLINE_S=0.3)
 
-    (finding,) = run(monkeypatch, HandmadeHost(), one=hangs)
+    (finding,) = run(monkeypatch, FakeHost(), one=hangs)
     for_ever.set()
 
     assert 300 <= finding.duration_ms < 3000 and finding.facts == {}
@@ -326,7 +326,7 @@ def test_an_item_may_not_take_longer_than_what_is_left_of_the_run(monkeypatch: p
     hangs = a_check(look=lambda _host, _item: for_ever.wait(), DEADLINE_S=60.0)
 
     started = time.monotonic()
-    (finding,) = run(monkeypatch, HandmadeHost(), deadline_s=0.3, one=hangs)
+    (finding,) = run(monkeypatch, FakeHost(), deadline_s=0.3, one=hangs)
     for_ever.set()
 
     assert 0.3 <= time.monotonic() - started < 5
@@ -343,7 +343,7 @@ def test_a_check_that_the_run_had_no_time_for_is_named_too(monkeypatch: pytest.M
     for_ever = threading.Event()
     hangs = SimpleNamespace(LIMITS={}, find=lambda _host: for_ever.wait())
 
-    findings = run(monkeypatch, HandmadeHost(), deadline_s=0.3, first=hangs, second=a_check())
+    findings = run(monkeypatch, FakeHost(), deadline_s=0.3, first=hangs, second=a_check())
     for_ever.set()
 
     assert [(one.check, one.item, one.status, one.facts) for one in findings] == [
@@ -354,7 +354,7 @@ def test_a_check_that_the_run_had_no_time_for_is_named_too(monkeypatch: pytest.M
 def test_an_item_that_waits_to_be_asked_alone_is_named_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     for_ever = threading.Event()
     hangs = a_check(items=["bad", "worse"], look=lambda _host, _item: for_ever.wait(), DEADLINE_S=0.3)
-    first = HandmadeHost()
+    first = FakeHost()
     run(monkeypatch, first, one=hangs)
 
     findings = by_item(run(monkeypatch, next_run(first), deadline_s=0.3, one=hangs))
@@ -369,7 +369,7 @@ def test_a_tool_is_stuck_since_an_earlier_run_from_one_minute_on(
     monkeypatch: pytest.MonkeyPatch, after_s: float, words: str
 ) -> None:
     hangs = a_check(look=fail(Stuck("smartctl", 8.0)))
-    host = HandmadeHost()
+    host = FakeHost()
     (first,) = run(monkeypatch, host, one=hangs)
     (second,) = run(monkeypatch, next_run(host, after_s=after_s), one=hangs)
 
@@ -378,7 +378,7 @@ def test_a_tool_is_stuck_since_an_earlier_run_from_one_minute_on(
 
 def test_what_answers_again_is_not_stuck_since_then(monkeypatch: pytest.MonkeyPatch) -> None:
     hangs, fine = a_check(look=fail(Stuck("smartctl", 8.0))), a_check()
-    host = HandmadeHost()
+    host = FakeHost()
     for check in (hangs, fine, hangs):
         (finding,) = run(monkeypatch, host, one=check)
         host = next_run(host)
@@ -390,7 +390,7 @@ def test_what_answers_again_is_not_stuck_since_then(monkeypatch: pytest.MonkeyPa
 def test_a_check_that_fails_may_fail_for_its_memory_which_is_forgotten(
     monkeypatch: pytest.MonkeyPatch, failing: dict[str, Any]
 ) -> None:
-    host = HandmadeHost()
+    host = FakeHost()
     host.state.remember("note", 1)
     (finding,) = run(monkeypatch, host, one=a_check(**failing))
 
@@ -399,7 +399,7 @@ def test_a_check_that_fails_may_fail_for_its_memory_which_is_forgotten(
 
 
 def test_a_check_that_cannot_tell_keeps_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    host = HandmadeHost()
+    host = FakeHost()
     host.state.remember("note", 1)
     run(
         monkeypatch,
@@ -416,7 +416,7 @@ def test_a_find_that_gives_no_list_has_failed(monkeypatch: pytest.MonkeyPatch, f
     odd = a_check()
     odd.find = lambda _host: found
 
-    (finding,) = run(monkeypatch, HandmadeHost(), one=odd)
+    (finding,) = run(monkeypatch, FakeHost(), one=odd)
 
     assert (finding.item, finding.status) == ("-", "unknown")
 
@@ -425,20 +425,20 @@ def test_a_find_may_give_a_tuple(monkeypatch: pytest.MonkeyPatch) -> None:
     check = a_check()
     check.find = lambda _host: ("a", "b")
 
-    assert sorted(by_item(run(monkeypatch, HandmadeHost(), one=check))) == ["a", "b"]
+    assert sorted(by_item(run(monkeypatch, FakeHost(), one=check))) == ["a", "b"]
 
 
 def test_a_finding_has_the_facts_that_it_was_judged_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    (finding,) = run(monkeypatch, HandmadeHost(), one=a_check(look=lambda _host, _item: Facts(7)))
+    (finding,) = run(monkeypatch, FakeHost(), one=a_check(look=lambda _host, _item: Facts(7)))
 
     assert (finding.facts, finding.verdict.reason) == ({"number": 7}, "7")
 
 
 def test_a_run_of_no_check_asks_none_and_a_run_that_names_none_asks_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = order_of_loading(monkeypatch, HandmadeHost(), [])
+    asked = order_of_loading(monkeypatch, FakeHost(), [])
     assert asked == []
     monkeypatch.setattr(engine, "names", lambda: ["one", "two"])
-    assert {finding.check for finding in engine.run(HandmadeHost())} == {"one", "two"}
+    assert {finding.check for finding in engine.run(FakeHost())} == {"one", "two"}
 
 
 def test_the_checks_are_the_files_of_their_folder_in_order() -> None:
@@ -460,7 +460,7 @@ def test_a_check_judges_by_its_own_limits_and_nobody_elses(monkeypatch: pytest.M
         "one": {"high_warning": 5, "items": {"b": {"high_warning": 1}}},
         "two": {"high_warning": 2},
     }
-    host = HandmadeHost(expected=Expected(limits=said))
+    host = FakeHost(expected=Expected(limits=said))
     findings = run(monkeypatch, host, one=a_check(judge=judge), three=a_check(judge=judge))
 
     assert [finding.item for finding in findings] == ["a", "a"], "these limits all exist"
@@ -480,7 +480,7 @@ def test_limits_of_a_check_that_has_none_are_named_in_order_and_in_short() -> No
 
 
 def test_limits_that_are_not_known_cost_the_check_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    host = HandmadeHost(expected=Expected(limits={"one": {"low_warning": 5}}))
+    host = FakeHost(expected=Expected(limits={"one": {"low_warning": 5}}))
     findings = by_item(run(monkeypatch, host, one=a_check()))
 
     assert {item: finding.status for item, finding in findings.items()} == {"limits": "warning", "a": "ok"}
@@ -489,7 +489,7 @@ def test_limits_that_are_not_known_cost_the_check_nothing_else(monkeypatch: pyte
 
 
 def test_what_the_inventory_skips_is_not_loaded_and_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    host = HandmadeHost(expected=Expected(skip={"slow": "no disks here"}))
+    host = FakeHost(expected=Expected(skip={"slow": "no disks here"}))
 
     assert order_of_loading(monkeypatch, host, ["slow", "quick"]) == ["quick"]
     (skipped, *_rest) = run(monkeypatch, host, slow=a_check())
@@ -499,7 +499,7 @@ def test_what_the_inventory_skips_is_not_loaded_and_takes_no_time(monkeypatch: p
 def test_a_check_that_finds_nothing_or_cannot_be_loaded_has_no_item_and_no_facts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    findings = run(monkeypatch, HandmadeHost(), broken=SyntaxError("line 3"), none=a_check(items=()))
+    findings = run(monkeypatch, FakeHost(), broken=SyntaxError("line 3"), none=a_check(items=()))
 
     assert [(one.item, one.facts, one.duration_ms) for one in findings] == [("-", {}, 0), ("-", {}, 0)]
     assert "SyntaxError" in findings[0].verdict.reason and "line 3" in findings[0].verdict.reason
@@ -510,4 +510,4 @@ def test_as_many_items_as_may_be_are_asked_at_once(monkeypatch: pytest.MonkeyPat
     together = threading.Barrier(3)
     check = a_check(items="abc", look=lambda _host, _item: Facts(together.wait(5)))
 
-    assert {finding.status for finding in run(monkeypatch, HandmadeHost(), one=check)} == {"ok"}
+    assert {finding.status for finding in run(monkeypatch, FakeHost(), one=check)} == {"ok"}

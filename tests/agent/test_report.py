@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agent import report
 from agent.expected import Expected
 from agent.status import Finding, Verdict
-from tests.machine import NOW, HandmadeHost
+from tests.machine import NOW, FakeHost
 from tests.records import finding
 
 json_values = st.recursive(
@@ -20,9 +20,7 @@ json_values = st.recursive(
 
 
 def lines() -> list[str]:
-    host = HandmadeHost(
-        expected=Expected(host="kafka-a03", cluster="prod-a", roles=("broker",), layout="jbod", rack="r7")
-    )
+    host = FakeHost(expected=Expected(host="kafka-a03", cluster="prod-a", roles=("broker",), layout="jbod", rack="r7"))
     run = report.about(host, "r1")
     verdict = Verdict("critical", "größer\nals 3", "full-disk")
     return [

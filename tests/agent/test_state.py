@@ -242,7 +242,7 @@ def test_a_memory_nested_without_end_is_damaged_not_a_crash() -> None:
 def test_a_check_that_always_fails_does_not_cost_the_memory_in_every_run() -> None:
     first = State("boot-1", NOW)
     first.remember("a", 1)
-    first.remember("kafka.roster", [])
+    first.remember("kafka.known_servers", [])
     second = after(first, 60)
     second.distrust()
     third = after(second, 120)
@@ -250,7 +250,7 @@ def test_a_check_that_always_fails_does_not_cost_the_memory_in_every_run() -> No
     third.remember("b", 2)
     fourth = after(third, 180)
 
-    assert (third.remembered("a"), third.remembered("kafka.roster"), fourth.remembered("b")) == (None, [], 2)
+    assert (third.remembered("a"), third.remembered("kafka.known_servers"), fourth.remembered("b")) == (None, [], 2)
 
 
 def remembered_by(name: str) -> dict[str, Any]:

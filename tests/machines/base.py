@@ -27,7 +27,7 @@ from tests.agent import servers
 from tests.agent.jbod import TB, usage
 from tests.agent.sources.bmc import handmade_bmc
 from tests.agent.sources.smart import made_reports
-from tests.machine import NOW, HandmadeHost
+from tests.machine import NOW, FakeHost
 
 DISKS = ("sda", "sdb", "sdc", "sdd")
 SERIALS = ("ZA1A0001", "ZA1A0002", "ZA1A0003", "ZA1A0004")
@@ -100,9 +100,9 @@ CONS = """\
 CONF = "clientPort=2181\ndataDir=/var/lib/zookeeper/version-2\nmaxClientCnxns=60\ntickTime=2000\n"
 
 
-def healthy(**expected: Any) -> HandmadeHost:
+def healthy(**expected: Any) -> FakeHost:
     """The broker as it was an hour before each story; no run before."""
-    return HandmadeHost(files(), commands(), answers(), EXPECTED._replace(**expected), now=NOW - 3600)
+    return FakeHost(files(), commands(), answers(), EXPECTED._replace(**expected), now=NOW - 3600)
 
 
 def files() -> Dict[str, Any]:

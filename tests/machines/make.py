@@ -19,7 +19,7 @@ from tests.agent.checks.disks.test_raid import md
 from tests.agent.jbod import TB, usage
 from tests.agent.sources.raid import outputs
 from tests.agent.sources.smart import made_reports
-from tests.machine import STORIES, HandmadeHost, next_run, run_checks
+from tests.machine import STORIES, FakeHost, next_run, run_checks
 from tests.machines import base
 
 KEPT = ("STORY.md", "expected.txt")
@@ -34,7 +34,7 @@ def kernel_lines(*lines: str, hours_ago: float = 0.5, apart_s: float = 1.0, firs
     return [f"4,{first + number},{int(at * 1e6)},-;{line}" for number, (at, line) in enumerate(zip(times, lines))]
 
 
-def an_hour_later(changes: Changes, first: Changes) -> HandmadeHost:
+def an_hour_later(changes: Changes, first: Changes) -> FakeHost:
     """The machine of the story, with the memory of a run an hour before it; `first` is what was so then already."""
     before = base.healthy()
     _change(before, first)
@@ -51,7 +51,7 @@ def an_hour_later(changes: Changes, first: Changes) -> HandmadeHost:
     return story
 
 
-def _change(host: HandmadeHost, changes: Changes) -> None:
+def _change(host: FakeHost, changes: Changes) -> None:
     """Change files, commands, answers and fields of what is expected; None takes one away."""
     host.expected = host.expected._replace(**changes.get("expected", {}))
     for name in ("files", "commands", "answers"):

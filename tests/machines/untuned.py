@@ -27,7 +27,7 @@ from agent.host import (
 from agent.sources.kafka import log_files
 from tests.agent import servers
 from tests.agent.jbod import usage
-from tests.machine import NOW, HandmadeHost
+from tests.machine import NOW, FakeHost
 
 GB = 10**9
 UPTIME_S = 3 * 86400.0
@@ -201,9 +201,9 @@ SHAPES: Sequence[Shape] = (
 )  # fmt: skip
 
 
-def machine(shape: Shape) -> HandmadeHost:
+def machine(shape: Shape) -> FakeHost:
     """The machine at its first run, with no inventory and no memory."""
-    return HandmadeHost(
+    return FakeHost(
         files={**_files(shape), **shape.files},
         commands={**_clock(shape), "nft -j list ruleset": Answer(0, NFT_EMPTY, ""), **shape.commands},
         answers=_answers(shape),

@@ -8,7 +8,7 @@ import pytest
 
 from inventory.model import Cluster, Host
 from smoketests import readers
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import CANNOT_TELL, FAILED, PASSED, WARNED, RuleResult
 from smoketests.gate.maintenance import Maintenance
 from smoketests.gate.rules import judged
@@ -26,7 +26,7 @@ def asked(named: list[Member], leaving: Member, purpose: str = "reboot") -> Rule
     )
     view = readers.look(Cluster("zk", hosts, tuple(one.address for one in named)), {})
     leaves = tuple(host for host in hosts if host.ports == (leaving.port,))
-    return judged(Situation(Maintenance((leaves[0].name,), purpose, "zk"), view, leaves), "zookeeper")
+    return judged(GateContext(Maintenance((leaves[0].name,), purpose, "zk"), view, leaves), "zookeeper")
 
 
 def test_the_voters_are_those_of_the_ensemble_and_not_those_of_the_inventory(tmp_path: pathlib.Path) -> None:

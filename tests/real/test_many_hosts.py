@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from smoketests.remote.remote_host import FarHost, TookTooLong
+from smoketests.remote.remote_host import RemoteHost, TookTooLong
 from tests.real.parts.sshd import Sshd, free_port, sshd
 
 pytestmark = [pytest.mark.slow, pytest.mark.root]
@@ -234,7 +234,7 @@ def test_the_examples_of_the_documents_run_on_real_hosts(rack: Rack, tmp_path: p
 
 def test_a_sites_own_command_is_quoted_bounded_and_ended_there(rack: Rack) -> None:
     one = rack.hosts["kafka-a01"]
-    host = FarHost(one.host(), [], one.access())
+    host = RemoteHost(one.host(), [], one.access())
 
     said = host.run("sh", "-c", 'printf "%s €" "$1"; echo no >&2; exit 7', "-", "a b; $(id)")
     assert said == (7, "a b; $(id) €", "no\n")

@@ -63,7 +63,7 @@ class Facts(NamedTuple):
 
 
 def find(host: Host) -> Sequence[str]:
-    items = [*(row.item for row in kafka.roster(host)), *_unseen_roles(host)]
+    items = [*(row.item for row in kafka.known_servers(host)), *_unseen_roles(host)]
     if not items:
         kafka.need_role(host)
     return items
@@ -71,7 +71,7 @@ def find(host: Host) -> Sequence[str]:
 
 def _unseen_roles(host: Host) -> List[str]:
     """Roles of the inventory that no server has, neither a running one nor one of an earlier run."""
-    known = kafka.roster(host)
+    known = kafka.known_servers(host)
     seen = {row.role for row in known}
     combined = [row.service for row in known if row.service]
     return [
@@ -82,7 +82,7 @@ def _unseen_roles(host: Host) -> List[str]:
 
 
 def look(host: Host, item: str) -> Facts:
-    row = next((row for row in kafka.roster(host) if row.item == item), None)
+    row = next((row for row in kafka.known_servers(host) if row.item == item), None)
     if row is None or row.service is None:
         unit = _unit(host, row.role if row else item, "")
         seen_at = moment(row.seen_at) if row else ""
@@ -154,7 +154,7 @@ def _is_another(before: List[Any], now: List[Any]) -> bool:
 
 def _ports(host: Host, row: kafka.Known) -> Tuple[int, ...]:
     """Those of its configuration; where all servers run, the first also has those that only the inventory names."""
-    known = kafka.roster(host)
+    known = kafka.known_servers(host)
     if row is not known[0] or not all(other.service for other in known) or _unseen_roles(host):
         return row.ports
     claimed = {port for other in known if other is not row for port in other.ports}

@@ -137,7 +137,7 @@ def _note_counters(host: Host, item: str, counted: Counted, told: Sequence[Incid
         host.state.add_incidents(SUBJECT, item, incidents.spread(RESET, host.now(), most.seconds, untold, text))
 
 
-def _told(host: Host, chain: Optional[incidents.Chain]) -> Tuple[Optional[float], str, str]:
+def _told(host: Host, chain: Optional[incidents.IncidentSummary]) -> Tuple[Optional[float], str, str]:
     if chain is None:
         return None, "", ""
     return host.hours_since(chain.last_at), incidents.when(chain, host.now()), chain.text

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from agent.host import CannotTell, Host, shared
+from agent.host import CannotTell, Host, cached_per_run
 from agent.named_tuples import NamedTuple
 from agent.sources.bmc import event_log_records, ipmitool, power_supplies
 from agent.sources.bmc import sensors as ipmi_sensors
@@ -63,7 +63,7 @@ def _clock(at: float, now: float) -> str:
     return time.strftime("%H:%MZ" if now - at < 20 * 3600 else "%Y-%m-%dT%H:%MZ", time.gmtime(at))
 
 
-@shared
+@cached_per_run
 def note_new(host: Host) -> Log:
     """Read what is new in the log and note it in the host's state; gives how full the log is."""
     answer = ipmitool.ask(host, ipmitool.LOG_DEADLINE_S, "sel", "info")

@@ -10,7 +10,7 @@ import re
 from typing import List, Mapping, Sequence, Tuple
 
 from agent.expected import Bmc
-from agent.host import Answer, CannotTell, Host, NotApplicable, Stuck, shared
+from agent.host import Answer, CannotTell, Host, NotApplicable, Stuck, cached_per_run
 from agent.lazy_regex import pattern
 from agent.named_tuples import NamedTuple
 from agent.sources.bmc import sensors as ipmi_sensors
@@ -77,7 +77,7 @@ def need_bmc(host: Host) -> None:
         raise NotApplicable(f"no BMC device {DEVICE}")
 
 
-@shared
+@cached_per_run
 def sensors(host: Host) -> Listing:
     """Every sensor with its state."""
     answer = ask(host, SENSORS_DEADLINE_S, "sdr", "elist")
@@ -87,7 +87,7 @@ def sensors(host: Host) -> Listing:
     return Listing(tuple(found), answer.code == 0)
 
 
-@shared
+@cached_per_run
 def chassis(host: Host) -> Mapping[str, str]:
     """`chassis status` by its keys in lower case: `{"system power": "on", "drive fault": "false", …}`."""
     need_bmc(host)
@@ -111,7 +111,7 @@ def ask(host: Host, deadline_s: float, *words: str) -> Answer:
     return _run(host, suite, deadline_s, words)
 
 
-@shared
+@cached_per_run
 def _first(host: Host) -> Tuple[str, Answer]:
     """The cipher suite that works, and the chassis status, which is the cheapest question."""
     bmc = host.expected.bmc

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import Dict, List, Set
 
-from agent.host import CannotTell, Disk, Host, Missing, shared
+from agent.host import CannotTell, Disk, Host, Missing, cached_per_run
 from agent.sources.disks import mount_table
 from agent.sources.kafka import processes as kafka
 
 
-@shared
+@cached_per_run
 def disks(host: Host) -> Dict[str, Disk]:
     """Every whole disk by its kernel name; CannotTell if the machine shows none at all."""
     found = {disk.name: disk for disk in host.disks()}
@@ -78,7 +78,7 @@ def _mounted_devices(host: Host, path: str) -> List[str]:
     return (btrfs_devices(host, _name(host, device)) if mount.fstype == "btrfs" else []) or [device]
 
 
-@shared
+@cached_per_run
 def btrfs_devices(host: Host, device: str) -> List[str]:
     """All devices of the btrfs file system that this one belongs to, as kernel names; none of another file system."""
     try:
@@ -102,7 +102,7 @@ def disk_of(host: Host, device: str) -> str:
     raise Missing(f"{device} is no block device of this machine")
 
 
-@shared
+@cached_per_run
 def whole_disks(host: Host) -> List[str]:
     return host.list_dir("/sys/block")
 

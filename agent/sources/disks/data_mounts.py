@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from agent.expected import ExpectedMount
-from agent.host import CannotTell, Host, shared
+from agent.host import CannotTell, Host, cached_per_run
 from agent.lazy_regex import pattern
 from agent.named_tuples import NamedTuple
 from agent.sources.disks import mount_table
@@ -53,7 +53,7 @@ def paths(host: Host) -> List[str]:
     return [mount.path for mount in all_of(host)]
 
 
-@shared
+@cached_per_run
 def of_zookeeper(host: Host) -> Tuple[str, ...]:
     """The mounts that hold dataDir and dataLogDir of the ZooKeeper servers here, or held them in the last days."""
     try:

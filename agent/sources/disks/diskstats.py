@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict
 
-from agent.host import CannotTell, Host, shared
+from agent.host import CannotTell, Host, cached_per_run
 from agent.named_tuples import NamedTuple
 
 # Fields that kernels since 2.6 have; those since 4.18 and 5.5 follow (discards, flushes).
@@ -27,7 +27,7 @@ class DiskStats(NamedTuple):
         return self.reads + self.writes + self.others
 
 
-@shared
+@cached_per_run
 def diskstats(host: Host) -> Dict[str, DiskStats]:
     """By kernel name; CannotTell if the kernel lists nothing that can be read."""
     found = parse(host.read("/proc/diskstats"))

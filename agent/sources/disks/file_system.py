@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional, Tuple
 
-from agent.host import CannotTell, Host, Missing, Stuck, shared
+from agent.host import CannotTell, Host, Missing, Stuck, cached_per_run
 from agent.named_tuples import NamedTuple
 from agent.sources.disks import mount_table
 from agent.sources.disks.data_mounts import Writer
@@ -48,13 +48,13 @@ class Ext4Errors(NamedTuple):
     last_at: int
 
 
-@shared
+@cached_per_run
 def answers(host: Host, path: str) -> Probe:
     """Look at and list the root of the file system mounted at `path`; every check that wants it to answer asks here."""
     return _probe(host, "stat", _mounted(host, path), path, STAT_DEADLINE_S)
 
 
-@shared
+@cached_per_run
 def takes_write(host: Host, path: str, writer: Writer) -> Probe:
     """Create, sync and drop an unnamed file of one byte in a folder on the mount at `path`, as the server would."""
     ids: Tuple[Any, ...] = (writer.uid, writer.gid, writer.groups) if writer.uid or writer.tree_of else ()
@@ -75,7 +75,7 @@ def owner(host: Host, folder: str) -> str:
     return f"{f'user {uid}' if uid else 'root'} (mode {mode & 0o7777:o})"
 
 
-@shared
+@cached_per_run
 def usage(host: Host, path: str) -> Usage:
     """How full the file system mounted at `path` is; CannotTell if nothing is mounted there or it does not answer."""
     if _mounted(host, path) and answers(host, path).hung_s:

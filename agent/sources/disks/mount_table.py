@@ -6,7 +6,7 @@ import os
 import re
 from typing import Iterable, List, Match, Optional, Sequence, Set, Tuple
 
-from agent.host import CannotTell, Host, Missing, shared
+from agent.host import CannotTell, Host, Missing, cached_per_run
 from agent.named_tuples import NamedTuple
 
 # fstab's names for a device, and where udev keeps them.
@@ -61,13 +61,13 @@ class FstabEntry(NamedTuple):
     options: Tuple[str, ...]
 
 
-@shared
+@cached_per_run
 def own_mounts(host: Host) -> List[Mount]:
     """All mounts as this process sees them, the one on top last."""
     return parse_mountinfo(host.read("/proc/self/mountinfo"))
 
 
-@shared
+@cached_per_run
 def mounts(host: Host) -> List[Mount]:
     """All mounts, the one on top last, without those by which a systemd unit makes folders read-only for us alone.
 
@@ -84,7 +84,7 @@ def mounts(host: Host) -> List[Mount]:
     return [mount for mount in as_seen if "ro" not in mount.options or not _upon_itself(mount, theirs)]
 
 
-@shared
+@cached_per_run
 def of_init(host: Host) -> List[Mount]:
     """The mounts of the machine's first process where they differ from ours; none where they may not be seen."""
     try:
@@ -103,7 +103,7 @@ def _upon_itself(mount: Mount, theirs: List[Mount]) -> bool:
     return moved(mount.path, held.path, held.root) == mount.root
 
 
-@shared
+@cached_per_run
 def fstab(host: Host) -> List[FstabEntry]:
     try:
         return parse_fstab(host.read("/etc/fstab"))

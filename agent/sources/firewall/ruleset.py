@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, List, Sequence, Tuple
 
-from agent.host import CannotTell, Host, Missing, NoPermission, ToolMissing, shared
+from agent.host import CannotTell, Host, Missing, NoPermission, ToolMissing, cached_per_run
 from agent.lazy_regex import pattern
 from agent.named_tuples import NamedTuple
 from agent.sources.firewall import iptables, nftables
@@ -33,7 +33,7 @@ class Rules(NamedTuple):
     unseen: str
 
 
-@shared
+@cached_per_run
 def rules(host: Host) -> Rules:
     """All chains of nftables and iptables. A tool that is missing while the kernel holds rules is told in `unseen`."""
     unseen: List[str] = []

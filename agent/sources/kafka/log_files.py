@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List, Optional, Sequence, Tuple
 
-from agent.host import CannotTell, Host, Missing, shared
+from agent.host import CannotTell, Host, Missing, cached_per_run
 from agent.lazy_regex import pattern
 from agent.named_tuples import NamedTuple
 from agent.sources.kafka import processes as kafka
@@ -91,10 +91,10 @@ class Reading(NamedTuple):
         return tuple(search.path for search in self.found)
 
 
-@shared
+@cached_per_run
 def known(host: Host, item: str) -> Logs:
     """Where a server writes now and where it wrote in earlier runs; of one that never ran, the usual places."""
-    row = next((row for row in kafka.roster(host) if row.item == item), None)
+    row = next((row for row in kafka.known_servers(host) if row.item == item), None)
     before = _remembered(host, item) or usual(row.role if row else item)
     if row is None or row.service is None:
         return before
@@ -119,7 +119,7 @@ def read_new(host: Host, subject: str, item: str, needles: str, names: Sequence[
     logs = known(host, item)
     beside = [f"{path[: -len('server.log')]}{name}" for path in logs.files if path.endswith("/server.log")
               for name in names]  # fmt: skip
-    row = next((row for row in kafka.roster(host) if row.item == item), None)
+    row = next((row for row in kafka.known_servers(host) if row.item == item), None)
     gone = -int(row.user) if row and row.user else 0
     named_by = row.service.process.pid if row and row.service else gone
     found: List[Search] = []
@@ -154,7 +154,7 @@ def happened(host: Host, found: Search, dated: Optional[float]) -> Optional[floa
     return now if dated is None else min(max(dated, oldest), now)
 
 
-@shared
+@cached_per_run
 def zone(host: Host) -> str:
     """The machine's own time zone (`+0100`), in which Java writes; UTC where nobody tells."""
     try:

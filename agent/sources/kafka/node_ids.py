@@ -6,7 +6,7 @@ import functools
 import os
 from typing import List, Optional
 
-from agent.host import TOUCH_DEADLINE_S, CannotTell, Host, together
+from agent.host import TOUCH_DEADLINE_S, CannotTell, Host, run_concurrently
 from agent.named_tuples import NamedTuple
 from agent.sources.kafka import java_properties
 from agent.sources.kafka import processes as kafka
@@ -44,7 +44,7 @@ def of(host: Host, service: Service) -> List[Node]:
     metadata = config.get("metadata.log.dir", "").strip()
     paths = list(dict.fromkeys([*folders, *filter(None, [metadata])]))[:MOST_FOLDERS]
     asks = {path: functools.partial(_text, host, os.path.join(path, "meta.properties"), service) for path in paths}
-    texts = together(asks, dict.fromkeys(paths, TOUCH_DEADLINE_S + 1))
+    texts = run_concurrently(asks, dict.fromkeys(paths, TOUCH_DEADLINE_S + 1))
     return [_node(path, texts[path]) for path in paths]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
-from agent.host import CannotTell, Host, Process, shared, together, unless_unsure
+from agent.host import CannotTell, Host, Process, cached_per_run, run_concurrently, unless_unsure
 from agent.lazy_regex import pattern
 from agent.named_tuples import NamedTuple
 from agent.sources.kafka import java_processes, java_properties, named_files
@@ -60,7 +60,7 @@ class Known(NamedTuple):
     settled: bool = True
 
 
-@shared
+@cached_per_run
 def services(host: Host) -> List[Service]:
     """The Kafka and ZooKeeper servers among the running processes: JVMs that run the main class of one.
 
@@ -69,7 +69,7 @@ def services(host: Host) -> List[Service]:
     started = [(process, java_processes.of(host, process, tuple(MAIN_CLASSES))) for process in host.processes()]
     found = {str(process.pid): (process, what) for process, what in started if what.main}
     asks = {pid: functools.partial(_service, host, *both) for pid, both in found.items()}
-    read = together(asks, dict.fromkeys(asks, CONFIG_PATIENCE_S))
+    read = run_concurrently(asks, dict.fromkeys(asks, CONFIG_PATIENCE_S))
     late = {pid: _named_service(*both, {}) for pid, both in found.items() if not isinstance(read[pid], Service)}
     seen = [late.get(pid) or read[pid] for pid in found]
     if not seen and not host.is_root() and java_processes.hidden(host):
@@ -98,8 +98,8 @@ def _of_services(host: Host, seen: List[Service]) -> List[Service]:
     ]  # fmt: skip
 
 
-@shared
-def roster(host: Host) -> List[Known]:
+@cached_per_run
+def known_servers(host: Host) -> List[Known]:
     """The servers of this machine: those that run, and those of earlier runs that are missing now.
 
     A server whose configuration file was renamed is not missing: there are as many of its role as before.
@@ -113,7 +113,7 @@ def roster(host: Host) -> List[Known]:
         before = [row for row in earlier if row.role == role]
         gone = [row for row in before if row.config_path not in {row.config_path for row in here}]
         rows += gone[: max(len(before) - len(here), 0)]
-    host.state.remember("kafka.roster", [_row(row, earlier) for row in rows if row.settled])
+    host.state.remember("kafka.known_servers", [_row(row, earlier) for row in rows if row.settled])
     host.state.remember("kafka.newcomers", [[row.role, row.config_path] for row in rows if not row.settled] or None)
     return _named(rows)
 
@@ -121,14 +121,14 @@ def roster(host: Host) -> List[Known]:
 def items(host: Host, *roles: str) -> List[str]:
     """The items of the servers of these roles or of any; where processes cannot be listed, the expected roles."""
     try:
-        return [row.item for row in roster(host) if not roles or row.role in roles]
+        return [row.item for row in known_servers(host) if not roles or row.role in roles]
     except CannotTell:
         return [role for role in host.expected.roles if not roles or role in roles]
 
 
 def running(host: Host, *roles: str) -> Dict[str, Service]:
     """The servers that run now, of these roles or of any, by the name of their item."""
-    known = {row.item: row.service for row in roster(host) if not roles or row.role in roles}
+    known = {row.item: row.service for row in known_servers(host) if not roles or row.role in roles}
     return {item: service for item, service in known.items() if service}
 
 
@@ -160,7 +160,7 @@ def _newcomers(host: Host) -> List[Any]:
 
 def remembered(host: Host) -> List[Known]:
     """The servers of earlier runs, without a look at the processes."""
-    rows = host.state.remembered("kafka.roster")
+    rows = host.state.remembered("kafka.known_servers")
     whole = [row for row in rows if _is_whole(row)] if isinstance(rows, list) else []
     known = [Known("", row[0], row[1], tuple(row[2]), row[3], row[4], None, "".join(row[5:])) for row in whole]
     return [row for row in known if host.now() - row.seen_at < REMEMBER_DAYS * 86400]

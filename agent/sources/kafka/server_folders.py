@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import Iterator, List, Optional, Sequence, Tuple
 
-from agent.host import CannotTell, Host, NoPermission, shared
+from agent.host import CannotTell, Host, NoPermission, cached_per_run
 from agent.lazy_regex import pattern
 from agent.named_tuples import NamedTuple
 from agent.sources.disks import mount_table
@@ -50,7 +50,7 @@ def of(host: Host, service: kafka.Service) -> List[Folder]:
     return [located(host, service.process.pid, path) for path in paths]
 
 
-@shared
+@cached_per_run
 def located(host: Host, pid: int, path: str) -> Folder:
     """Where a folder lies that this process names; one of a process that cannot be seen is looked up in our tree."""
     try:
@@ -72,7 +72,7 @@ def located(host: Host, pid: int, path: str) -> Folder:
     return Folder(path, inside, "", held, pid, f"{path} lies on {kind}of the container of process {pid}")
 
 
-@shared
+@cached_per_run
 def _mounts_of(host: Host, pid: int) -> Optional[List[Mount]]:
     try:
         return mount_table.parse_mountinfo(host.read(f"/proc/{pid}/mountinfo")) or None

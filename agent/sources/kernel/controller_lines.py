@@ -21,12 +21,12 @@ from agent.sources.kernel.disk_event_kinds import (
     RESET,
     TIMEOUT,
 )
-from agent.sources.kernel.line_patterns import LineForm, form
+from agent.sources.kernel.line_patterns import LinePattern, form
 
 MPT = r"(?P<device>mpt[23]sas(?:_cm)?\d+): "
 PCI_CARD = r"(?P<device>(?:megaraid_sas|hpsa|smartpqi) [\da-f:.]+): "
 
-FORMS: Sequence[LineForm] = (
+FORMS: Sequence[LinePattern] = (
     # --- RAID controllers and host adapters ---
     # megaraid_sas 0000:03:00.0: FW detected to be in faultstate, restarting it...
     # megaraid_sas 0000:01:00.0: FW in FAULT state Fault code:0xfff0000 subcode:0x0 func:megasas_wait_for_outstanding

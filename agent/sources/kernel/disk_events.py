@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Collection, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from agent.host import CannotTell, Host, shared
+from agent.host import CannotTell, Host, cached_per_run
 from agent.lazy_regex import pattern
 from agent.named_tuples import NamedTuple
 from agent.sources.disks import block_devices
 from agent.sources.disks.device_names import journal_device, whole_disk
 from agent.sources.kernel import controller_lines, disk_lines, file_system_lines, pcie_lines
 from agent.sources.kernel.disk_event_kinds import BACK, FS_STOPPED, HUNG_TASK, IO, OFFLINE, RESET
-from agent.sources.kernel.line_patterns import LineForm, LineTable
+from agent.sources.kernel.line_patterns import LinePattern, LineTable
 from agent.sources.kernel.log import Record, Sighting
 from agent.sources.kernel.pcie_lines import SLOT_EMPTY
 
@@ -68,7 +68,7 @@ ADDRESS = pattern(r"/(ata\d+|\d+:\d+:\d+:\d+|nvme\d+)(?=/)", re.ASCII)
 PCI = pattern(r"/([\da-f]{4,8}:[\da-f]{2}:[\da-f]{2}\.\d)(?=/)")
 
 
-@shared
+@cached_per_run
 def devices(host: Host) -> Devices:
     """The disks of this machine and where they are attached; a disk that is gone keeps its address until a reboot."""
     addresses = dict(host.state.cursor("disk_sightings/addresses") or {})
@@ -171,7 +171,7 @@ class _Context:
             return [self._numbers.get(path.group(1), path.group(1))] if path else []
         return []
 
-    def kind(self, form: LineForm, match: re.Match[str], record: Record) -> str:
+    def kind(self, form: LinePattern, match: re.Match[str], record: Record) -> str:
         """The kind of what happened; empty if it is no news: a boot, a hot plug, an operator's own doing."""
         said = match.groupdict()
         text = record.text

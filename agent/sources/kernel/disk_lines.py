@@ -19,7 +19,7 @@ from agent.sources.kernel.disk_event_kinds import (
     RESET,
     TIMEOUT,
 )
-from agent.sources.kernel.line_patterns import LineForm, form
+from agent.sources.kernel.line_patterns import LinePattern, form
 
 BLOCK = r"(?:blk_update_request: |print_req_error: |end_request: )?"
 SCSI = r"sd (?P<address>\d+:\d+:\d+:\d+): (?:\[(?P<device>\w+)\] ?)?(?:tag#\d+ ?)?\s*"
@@ -27,7 +27,7 @@ ATA = r"(?P<ata>ata\d+(?:\.\d+)?): "
 # `nvme nvme0: …`; RHEL 7 names the PCI address: `nvme 0000:04:00.0: …`
 NVME = r"nvme (?P<nvme>nvme\d+|[\da-f:.]+): "
 
-FORMS: Sequence[LineForm] = (
+FORMS: Sequence[LinePattern] = (
     # --- block layer ---
     # critical medium error, dev sdd, sector 4656 op 0x0:(READ) flags 0x80700 phys_seg 1 prio class 2
     # blk_update_request: critical medium error, dev sdc, sector 1953458176

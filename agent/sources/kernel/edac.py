@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Dict, List, Optional, Sequence
 
-from agent.host import CannotTell, Host, Missing, NotApplicable, shared
+from agent.host import CannotTell, Host, Missing, NotApplicable, cached_per_run
 from agent.named_tuples import NamedTuple
 from agent.sources.kernel.memory_lines import slot_not_told
 
@@ -27,7 +27,7 @@ class Dimm(NamedTuple):
     uncorrected: Optional[int]
 
 
-@shared
+@cached_per_run
 def dimms(host: Host) -> List[Dimm]:
     """Every DIMM that a driver watches; NotApplicable on a virtual machine, CannotTell where no driver is loaded."""
     try:

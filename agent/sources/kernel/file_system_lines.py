@@ -17,12 +17,12 @@ from agent.sources.kernel.disk_event_kinds import (
     JOURNAL,
     READ_ONLY,
 )
-from agent.sources.kernel.line_patterns import LineForm, form
+from agent.sources.kernel.line_patterns import LinePattern, form
 
 EXT4 = r"EXT[234]-fs "
 XFS = r"XFS \((?P<device>[^)\s]+)\): "
 
-FORMS: Sequence[LineForm] = (
+FORMS: Sequence[LinePattern] = (
     # --- ext4 and its journal ---
     # EXT4-fs error (device sdd1): ext4_find_entry:1436: inode #2: comm java: reading directory lblock 0
     # EXT4-fs error (device dm-0) in ext4_reserve_inode_write:5772: Journal has aborted

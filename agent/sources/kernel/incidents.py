@@ -12,7 +12,7 @@ from agent.state import Incident
 SPREAD_STEPS = 96
 
 
-class Chain(NamedTuple):
+class IncidentSummary(NamedTuple):
     """All that is remembered of one kind on one item. Times are seconds since the epoch."""
 
     kind: str
@@ -22,18 +22,18 @@ class Chain(NamedTuple):
     text: str
 
 
-def chains(host: Host, subject: str, item: str) -> List[Chain]:
+def chains(host: Host, subject: str, item: str) -> List[IncidentSummary]:
     """What is remembered of an item, one chain for each kind, the latest first."""
     return chains_of(host.state.incidents(subject, item))
 
 
-def chains_of(incidents: Sequence[Incident]) -> List[Chain]:
+def chains_of(incidents: Sequence[Incident]) -> List[IncidentSummary]:
     """These incidents, oldest first, as one chain for each kind, the latest first."""
     kinds: Dict[str, List[Incident]] = {}
     for seen in incidents:
         kinds.setdefault(seen.kind, []).append(seen)
     found = [
-        Chain(kind, sum(seen.times for seen in all_), all_[0].at, all_[-1].at, all_[-1].text)
+        IncidentSummary(kind, sum(seen.times for seen in all_), all_[0].at, all_[-1].at, all_[-1].text)
         for kind, all_ in kinds.items()
     ]
     return sorted(found, key=lambda chain: chain.last_at, reverse=True)
@@ -46,7 +46,7 @@ def clock(at: float, now: Optional[float] = None) -> str:
     return said[len("2026-11-18T") :] if same_day else said
 
 
-def when(chain: Chain, now: float) -> str:
+def when(chain: IncidentSummary, now: float) -> str:
     """When a chain happened: `at 03:12Z`, or `since 02:58Z, last 03:12Z`."""
     first, last = clock(chain.first_at, now), clock(chain.last_at, now)
     return f"at {last}" if first == last else f"since {first}, last {last}"

@@ -9,7 +9,7 @@ from agent.lazy_regex import pattern
 from agent.named_tuples import NamedTuple
 
 
-class LineForm(NamedTuple):
+class LinePattern(NamedTuple):
     """One form that a kernel line can have. each: every such line is one event; else it repeats within an event.
 
     heads: the letters that such a line begins with (`-`: none), several with blanks between them; after a `*`: words
@@ -22,8 +22,8 @@ class LineForm(NamedTuple):
     heads: str = "*"
 
 
-def form(kind: str, heads: str, expression: str, each: bool = True) -> LineForm:
-    return LineForm(kind, pattern(expression, re.ASCII), each, heads)
+def form(kind: str, heads: str, expression: str, each: bool = True) -> LinePattern:
+    return LinePattern(kind, pattern(expression, re.ASCII), each, heads)
 
 
 class Form(Protocol):

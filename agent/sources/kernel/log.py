@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Callable, Dict, Iterable, List, Optional, Pattern, Sequence, Tuple
 
-from agent.host import CannotTell, Host, shared
+from agent.host import CannotTell, Host, cached_per_run
 from agent.lazy_regex import pattern
 from agent.named_tuples import NamedTuple
 from agent.state import Incident
@@ -110,7 +110,7 @@ def unescape(text: str) -> str:
     return ESCAPE.sub(lambda escape: bytes([int(escape.group(1), 16)]), given).decode("utf-8", "replace")
 
 
-@shared
+@cached_per_run
 def ring(host: Host) -> Ring:
     """All that the ring buffer still holds."""
     now = host.now()

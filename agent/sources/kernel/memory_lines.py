@@ -34,7 +34,7 @@ NAMES_DIMM, NAMES_BANK, NAMES_NOTHING = 0, 1, 2
 class MemoryForm(NamedTuple):
     """One form of a line. kind BY_STATUS: what it is stands in the line. vague: how exactly it names the part.
 
-    heads: as of LineForm.
+    heads: as of LinePattern.
     """
 
     kind: str

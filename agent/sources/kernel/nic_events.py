@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Mapping, Sequence
 
-from agent.host import CannotTell, Host, shared
+from agent.host import CannotTell, Host, cached_per_run
 from agent.lazy_regex import pattern
 from agent.named_tuples import NamedTuple
 from agent.sources.kernel import nic_vendor_lines, pcie_lines
@@ -32,7 +32,7 @@ class Cards(NamedTuple):
     names: Sequence[str]
 
 
-@shared
+@cached_per_run
 def cards(host: Host) -> Cards:
     by_bus: Dict[str, List[str]] = {}
     by_index = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from agent.sources.kernel.line_patterns import LineForm, form
+from agent.sources.kernel.line_patterns import LinePattern, form
 
 RESET = "reset"
 FAULT = "fault"
@@ -32,7 +32,7 @@ ANY = r"[a-z][\w-]*"
 INTEL = r"ixgbe|ixgbevf|igb|igbvf|igc|e1000|e1000e|i40e|iavf|i40evf|ice|fm10k"
 CARDS = rf"{INTEL}|bnxt_en|bnx2x?|tg3|mlx[45]_core|be2net|sfc|cxgb4|qede?|enic|hns3"
 
-FORMS: Sequence[LineForm] = (
+FORMS: Sequence[LinePattern] = (
     # --- any driver: the transmit watchdog ---
     # ixgbe 0000:05:00.0 eth0: NETDEV WATCHDOG: CPU: 3: transmit queue 5 timed out 5120 ms
     # mtk_soc_eth 1e100000.ethernet eth0: NETDEV WATCHDOG: CPU: 1: transmit queue 4 timed out 190940 ms

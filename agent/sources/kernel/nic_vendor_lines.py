@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from agent.sources.kernel.line_patterns import LineForm, form
+from agent.sources.kernel.line_patterns import LinePattern, form
 from agent.sources.kernel.nic_lines import CABLE, CARDS, FAULT, RESET, head
 
-FORMS: Sequence[LineForm] = (
+FORMS: Sequence[LinePattern] = (
     # --- Broadcom and QLogic ---
     # bnxt_en 0000:3b:00.0 ens1f0np0: TX timeout detected, starting reset task!
     # bnxt_en 0000:3b:00.0 ens1f0np0: Firmware non-fatal reset event, data1: 0x1, data2: 0x0, min wait 1000 ms, max wait 6000 ms

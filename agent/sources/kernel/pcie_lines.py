@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from agent.sources.kernel.line_patterns import LineForm, form
+from agent.sources.kernel.line_patterns import LinePattern, form
 
 PCIE_FATAL = "fatal PCIe error"
 PCIE_ERROR = "uncorrected PCIe error"
@@ -15,7 +15,7 @@ PCIE_CORRECTED = "corrected PCIe error"
 SLOT_EMPTY = "device gone from its slot"
 
 
-FORMS: Sequence[LineForm] = (
+FORMS: Sequence[LinePattern] = (
     # pcieport 0000:00:1c.0: AER: Uncorrectable (Fatal) error message received from 0000:01:00.0
     # pcieport 0000:00:01.0: AER: Multiple Uncorrected (Fatal) error received: 0000:01:00.0
     form(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Sequence
 
-from agent.host import CannotTell, Disk, Host, shared
+from agent.host import CannotTell, Disk, Host, cached_per_run
 from agent.sources.disks import block_devices
 from agent.sources.kernel import disk_events
 from agent.sources.kernel import log as kernel_log
@@ -38,7 +38,7 @@ def still_true(host: Host, subject: str, item: str) -> List[Incident]:
     ]
 
 
-@shared
+@cached_per_run
 def swaps(host: Host) -> Dict[str, float]:
     """When a disk of another serial number came in the place of the one that earlier runs saw under its name."""
     swapped = dict(host.state.cursor("disk_errors/swapped") or {})

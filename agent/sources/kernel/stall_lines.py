@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from agent.sources.kernel.line_patterns import LineForm, form
+from agent.sources.kernel.line_patterns import LinePattern, form
 
 SOFT_LOCKUP = "soft lockup"
 HARD_LOCKUP = "hard lockup"
@@ -15,7 +15,7 @@ RCU_STALL = "RCU stall"
 THROTTLED = "throttled"
 UNSTABLE = "unstable clock source"
 
-FORMS: Sequence[LineForm] = (
+FORMS: Sequence[LinePattern] = (
     # watchdog: BUG: soft lockup - CPU#3 stuck for 23s! [java:4242]
     # BUG: soft lockup - CPU#3 stuck for 22s! [kworker/3:1:77]
     # NMI watchdog: BUG: soft lockup - CPU#12 stuck for 22s! [java:4242]

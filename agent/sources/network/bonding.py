@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List
 
-from agent.host import CannotTell, Host, shared
+from agent.host import CannotTell, Host, cached_per_run
 from agent.named_tuples import NamedTuple
 from agent.sources.network import interfaces
 
@@ -50,7 +50,7 @@ def place(host: Host, name: str) -> Place:
     return Place(master or name, bool(master), name in carrying, len(carrying), len(seen.members))
 
 
-@shared
+@cached_per_run
 def bond(host: Host, name: str) -> Bond:
     return parse_bond(host.read(f"/proc/net/bonding/{name}"), name)
 

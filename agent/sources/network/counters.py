@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Dict, Optional
 
-from agent.host import CannotTell, Host, Missing, NotApplicable, shared
+from agent.host import CannotTell, Host, Missing, NotApplicable, cached_per_run
 from agent.named_tuples import NamedTuple
 from agent.sources.kafka import processes as kafka
 
@@ -20,7 +20,7 @@ class Tracking(NamedTuple):
     dropped: int
 
 
-@shared
+@cached_per_run
 def counters(host: Host) -> Dict[str, int]:
     """`Tcp.RetransSegs`, `TcpExt.ListenOverflows` and the others, since boot; NotApplicable where none are shown."""
     base = _base(host)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Dict, Mapping, Optional
 
-from agent.host import Answer, CannotTell, Host, shared
+from agent.host import Answer, CannotTell, Host, cached_per_run
 from agent.lazy_regex import pattern
 from agent.named_tuples import NamedTuple
 
@@ -70,7 +70,7 @@ class About(NamedTuple):
     not_asked: str = ""
 
 
-@shared
+@cached_per_run
 def about(host: Host, interface: str) -> About:
     """What ethtool adds to /sys/class/net; never fails, as that works without it."""
     try:
@@ -81,17 +81,17 @@ def about(host: Host, interface: str) -> About:
         return About(not_asked=str(error))
 
 
-@shared
+@cached_per_run
 def driver(host: Host, interface: str) -> Driver:
     return parse_driver(_good(host.run("ethtool", "-i", interface), interface).out)
 
 
-@shared
+@cached_per_run
 def link(host: Host, interface: str) -> Link:
     return parse_link(_good(host.run("ethtool", interface), interface).out)
 
 
-@shared
+@cached_per_run
 def statistics(host: Host, interface: str) -> Dict[str, int]:
     """The driver's counters; empty if it keeps none."""
     answer = host.run("ethtool", "-S", interface)

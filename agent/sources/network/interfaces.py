@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
-from agent.host import CannotTell, Host, Interface, NotApplicable, shared
+from agent.host import CannotTell, Host, Interface, NotApplicable, cached_per_run
 from agent.named_tuples import NamedTuple
 
 # A server's BMC shows itself as a network card on USB; it carries no traffic of Kafka's.
@@ -14,12 +14,12 @@ ADMIN_UP = 0x1
 UNKNOWN_SPEED = 10_000_000
 
 
-@shared
+@cached_per_run
 def interfaces(host: Host) -> Dict[str, Interface]:
     return {interface.name: interface for interface in host.interfaces()}
 
 
-@shared
+@cached_per_run
 def watched(host: Host) -> List[str]:
     """Physical interfaces, bonds and their members, and whatever the inventory names, sorted.
 

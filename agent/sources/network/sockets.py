@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import FrozenSet, Set
 
-from agent.host import CannotTell, Host, Missing, shared
+from agent.host import CannotTell, Host, Missing, cached_per_run
 from agent.lazy_regex import pattern
 
 #    0: 0100007F:2384 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0  0 1472 1 0000000055c80193 100 0 0 10 0
@@ -13,7 +13,7 @@ from agent.lazy_regex import pattern
 LISTENING = pattern(r"\s*\d+:\s+[0-9A-F]{8,32}:([0-9A-F]{4})\s+[0-9A-F]{8,32}:0000\s+0A\s", re.ASCII)
 
 
-@shared
+@cached_per_run
 def listening_ports(host: Host, pid: int) -> FrozenSet[int]:
     """The TCP ports that somebody listens on in the network namespace of a process.
 

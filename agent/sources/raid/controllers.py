@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List
 
-from agent.host import CannotTell, Host, ToolMissing, shared
+from agent.host import CannotTell, Host, ToolMissing, cached_per_run
 from agent.lazy_regex import pattern
 from agent.named_tuples import NamedTuple
 from agent.sources.raid import arrays
@@ -54,7 +54,7 @@ def _is_plain(host: Host, card: Card) -> bool:
     return card.subsystem_vendor == VMWARE
 
 
-@shared
+@cached_per_run
 def controllers(host: Host, driver: str) -> List[Controller]:
     """What the controllers of one driver say; ToolMissing names the package if the tool is not there."""
     mine = [card for card in cards(host) if card.driver == driver]
@@ -66,7 +66,7 @@ def controllers(host: Host, driver: str) -> List[Controller]:
     return found
 
 
-@shared
+@cached_per_run
 def volumes(host: Host) -> List[Array]:
     """The arrays of plain HBAs with RAID firmware (mpt3sas, IR), as the kernel's raid_class shows them."""
     return [_volume(host, name) for name in names(host, "/sys/class/raid_devices")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Dict, List, Optional, Tuple
 
-from agent.host import CannotTell, Host, Missing, shared
+from agent.host import CannotTell, Host, Missing, cached_per_run
 from agent.lazy_regex import pattern
 from agent.sources.disks import block_devices
 from agent.sources.raid import arrays as raid
@@ -18,7 +18,7 @@ COMPLETED = pattern(r"(\d{1,19}) / (\d{1,19})")
 IDLE = ("idle", "frozen", "none", "")
 
 
-@shared
+@cached_per_run
 def arrays(host: Host) -> Dict[str, Array]:
     """Every md array by name, from sysfs, and from /proc/mdstat those that sysfs does not show."""
     seen = mdstat.parse(_mdstat(host))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Sequence, Union
 
-from agent.host import CannotTell, Host, shared
+from agent.host import CannotTell, Host, cached_per_run
 from agent.sources.disks import block_devices, mount_table
 from agent.sources.disks.mount_table import Mount
 from agent.sources.raid import boss, controllers, md
@@ -15,7 +15,7 @@ NOT_REDUNDANT = ("raid0", "linear", "single", "dup")
 Subject = Union[Array, Controller, CannotTell]
 
 
-@shared
+@cached_per_run
 def subjects(host: Host) -> Dict[str, Subject]:
     """Every array and controller by its item; an error stands for those that could not be asked."""
     found: Dict[str, Subject] = {}

@@ -14,7 +14,7 @@ import functools
 import re
 from typing import Container, Dict, Iterable, List, Optional, Set, Tuple
 
-from agent.host import CannotTell, Disk, Host, NotApplicable, Stuck, shared, together
+from agent.host import CannotTell, Disk, Host, NotApplicable, Stuck, cached_per_run, run_concurrently
 from agent.lazy_regex import pattern
 from agent.named_tuples import NamedTuple
 from agent.sources.smart import smartctl
@@ -166,10 +166,10 @@ def read_all(host: Host, members: Iterable[Member], in_haste: Container[str] = (
     A disk in haste is waited for only briefly; its reading goes on, for `smartctl.read` to pick up.
     """
     asks = {member.label: functools.partial(smartctl.read, host, member.path, member.kind) for member in members}
-    return together(asks, {label: HASTE_S if label in in_haste else SMARTCTL_DEADLINE_S + 1 for label in asks})
+    return run_concurrently(asks, {label: HASTE_S if label in in_haste else SMARTCTL_DEADLINE_S + 1 for label in asks})
 
 
-@shared
+@cached_per_run
 def found(host: Host) -> Dict[str, Member]:
     """Each disk once, by its serial, worldwide name, or path: what the check asks about.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from agent.host import Host, shared
+from agent.host import Host, cached_per_run
 from agent.named_tuples import NamedTuple
 from agent.sources.smart import disks as smart_disks
 from agent.sources.smart import history as smart_history
@@ -19,7 +19,7 @@ class Lost(NamedTuple):
     why: str
 
 
-@shared
+@cached_per_run
 def lost(host: Host, forget_days: float) -> Dict[str, Lost]:
     """The disks that the inventory names, or where it names none those of earlier runs, that are not to be seen.
 

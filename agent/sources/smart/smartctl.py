@@ -10,7 +10,7 @@ import json
 import re
 from typing import Optional, Set, Tuple
 
-from agent.host import Answer, CannotTell, Host, NoPermission, NotApplicable, shared
+from agent.host import Answer, CannotTell, Host, NoPermission, NotApplicable, cached_per_run
 from agent.lazy_regex import pattern
 from agent.named_tuples import NamedTuple
 from agent.sources.disks import block_devices
@@ -44,7 +44,7 @@ class Scan(NamedTuple):
     devices: Tuple[Tuple[str, str], ...]
 
 
-@shared
+@cached_per_run
 def scan(host: Host) -> Scan:
     """The one scan of a run. ToolMissing, NoPermission, Stuck, or CannotTell on odd output."""
     _need_root(host, "the list of disks behind RAID cards")
@@ -73,7 +73,7 @@ def parse_scan_text(printed: str) -> Tuple[Tuple[str, str], ...]:
     return tuple((row.group(1), row.group(2)) for row in rows if row)
 
 
-@shared
+@cached_per_run
 def read(host: Host, path: str, kind: str) -> Facts:
     """The facts of the disk at `path` (/dev/sdb with no kind, or /dev/bus/0 and megaraid,3), with growth and place.
 
@@ -199,7 +199,7 @@ def _in_raid(host: Host, path: str, kind: str) -> bool:
     return host.expected.layout == "raid10" or bool(kind) or path.rpartition("/")[2] in _md_members(host)
 
 
-@shared
+@cached_per_run
 def _md_members(host: Host) -> Set[str]:
     try:
         arrays = [name for name in block_devices.whole_disks(host) if name.startswith("md")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Dict, List, Sequence, Tuple
 
-from agent.host import CannotTell, Host, Missing, Process, ToolMissing, shared
+from agent.host import CannotTell, Host, Missing, Process, ToolMissing, cached_per_run
 from agent.lazy_regex import pattern
 from agent.named_tuples import NamedTuple
 
@@ -128,7 +128,7 @@ class Traces(NamedTuple):
     scanners: Tuple[Process, ...]
 
 
-@shared
+@cached_per_run
 def traces(host: Host) -> Dict[str, Traces]:
     """The traces of each product that has any; one that only scans on demand counts while it runs."""
     packages = _installed(host, [name for product in PRODUCTS for name in product.packages])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import List, Tuple
 
-from agent.host import CannotTell, Host, Missing, shared
+from agent.host import CannotTell, Host, Missing, cached_per_run
 from agent.lazy_regex import pattern
 from agent.named_tuples import NamedTuple
 from agent.sources.disks import mount_table
@@ -60,7 +60,7 @@ class Listeners(NamedTuple):
     hidden: Tuple[int, ...]
 
 
-@shared
+@cached_per_run
 def listeners(host: Host) -> Listeners:
     """All processes that the kernel tells of file accesses."""
     groups, hidden = host.descriptors(GROUP)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 from typing import Dict, Iterator, Optional, Tuple
 
-from agent.host import Host, Missing, shared
+from agent.host import Host, Missing, cached_per_run
 from agent.named_tuples import NamedTuple
 
 # A file hides those of the same name in the folders after it.
@@ -53,7 +53,7 @@ def _dotted(key: str) -> str:
     return key.translate(str.maketrans("./", "/.")) if "/" in key.partition(".")[0] else key
 
 
-@shared
+@cached_per_run
 def _texts(host: Host) -> Dict[str, str]:
     """The files in the order in which they are applied: by their names, whatever folder they are in."""
     paths: Dict[str, str] = {}

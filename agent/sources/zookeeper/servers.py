@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List, Mapping, Optional, Tuple
 
-from agent.host import CannotTell, Disk, Host, Missing, NotApplicable, shared
+from agent.host import CannotTell, Disk, Host, Missing, NotApplicable, cached_per_run
 from agent.lazy_regex import pattern
 from agent.named_tuples import NamedTuple
 from agent.sources.disks import block_devices, mount_table
@@ -38,7 +38,7 @@ def broker_here(host: Host) -> bool:
     return "broker" in host.expected.roles or any(service.role == "broker" for service in kafka.services(host))
 
 
-@shared
+@cached_per_run
 def servers(host: Host) -> List[Server]:
     """This machine's own server, and those that its broker depends on."""
     roles = host.expected.roles

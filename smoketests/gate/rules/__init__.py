@@ -16,7 +16,7 @@ from agent.status import unknown
 from smoketests import cluster
 from smoketests.cluster.view import CannotTell, ClusterFinding, ClusterView, NotAsked
 from smoketests.gate import acceptance
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import NOT_ASKED, RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES, Maintenance
 
@@ -40,7 +40,7 @@ class Rule(Protocol):
     CHECKS: Sequence[str]
     FINAL: str
 
-    def judge(self, situation: Situation, limits: Mapping[str, Any]) -> RuleResult: ...
+    def judge(self, situation: GateContext, limits: Mapping[str, Any]) -> RuleResult: ...
 
 
 def names() -> list[str]:
@@ -93,17 +93,17 @@ def checks(maintenance: Maintenance) -> tuple[str, ...]:
     return tuple(dict.fromkeys(check for rule in asked for check in rule.CHECKS if check in known))
 
 
-def judge_all(situation: Situation) -> list[RuleResult]:
+def judge_all(situation: GateContext) -> list[RuleResult]:
     """Every rule there is, asked or not."""
     return taken(situation, [judged(situation, name) for name in names()])
 
 
-def taken(situation: Situation, results: Sequence[RuleResult]) -> list[RuleResult]:
+def taken(situation: GateContext, results: Sequence[RuleResult]) -> list[RuleResult]:
     """These answers without what is accepted of them."""
     return [one if load(one.name).FINAL else acceptance.applied(situation, one) for one in results]
 
 
-def judged(situation: Situation, name: str) -> RuleResult:
+def judged(situation: GateContext, name: str) -> RuleResult:
     """One rule's answer, never an exception: one broken rule never hides another."""
     rule = load(name)
     unasked = why_not(rule, situation.maintenance)
@@ -118,7 +118,7 @@ def judged(situation: Situation, name: str) -> RuleResult:
     return result._replace(name=name, question=question(name))
 
 
-def _limits(situation: Situation, name: str, rule: Rule) -> Mapping[str, Any]:
+def _limits(situation: GateContext, name: str, rule: Rule) -> Mapping[str, Any]:
     return {**rule.LIMITS, **situation.view.cluster.limits.get(PREFIX + name, {})}
 
 

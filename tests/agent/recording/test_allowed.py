@@ -19,7 +19,7 @@ from agent.recording.allowed import REMOVED, Keeper
 from agent.recording.recorded_host import RecordingHost, ReplayHost
 from agent.sources.kafka import processes as kafka
 from tests.agent.servers import BROKER_CONFIG, answers, broker
-from tests.machine import STORIES, HandmadeHost
+from tests.machine import STORIES, FakeHost
 
 ROOT = pathlib.Path(__file__).parents[3]
 
@@ -46,7 +46,7 @@ KERNEL = ["6,1,100,-;sd 0:0:0:0: [sda] Attached SCSI disk\n", "14,2,200,-;backup
 SHADOW = "root:$6$rounds=5000$salt$abcdefgh/ijklmnop:19000:0:99999:7:::\nkafka:!:19000::::::\n"
 
 
-def secretive() -> HandmadeHost:
+def secretive() -> FakeHost:
     """A machine on which passwords stand wherever people put them."""
     server = broker()._replace(
         argv=(
@@ -63,7 +63,7 @@ def secretive() -> HandmadeHost:
         Process(11, "postgres", ("postgres: password=hunter14 idle",), "root", 6.0),
     ]
     said = answers([server, *others], {BROKER_CONFIG: PROPERTIES, "/etc/shadow": SHADOW})
-    return HandmadeHost(
+    return FakeHost(
         files={
             "/etc/fstab": "//nas/x /mnt cifs username=ann,password=hunter15 0 0\nUUID=1 /kafka/d1 xfs noatime 0 2\n",
             "/etc/sysctl.d/90.conf": "# hunter16\nvm.swappiness = 1\n",
@@ -161,7 +161,7 @@ def test_a_file_that_is_there_is_neither_followed_nor_written_over(tmp_path: pat
     (tmp_path / "m" / "machine.json").symlink_to(tmp_path / "elsewhere")
 
     with pytest.raises(OSError):
-        RecordingHost(HandmadeHost()).write(str(tmp_path / "m"))
+        RecordingHost(FakeHost()).write(str(tmp_path / "m"))
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -238,7 +238,7 @@ def test_rubbish_is_kept_or_removed_and_never_stops_a_recording(text: str, words
 
 def test_what_could_not_be_told_is_kept_without_its_secret(tmp_path: pathlib.Path) -> None:
     failed = CannotTell("ipmitool: -P password=hunter2 refused")
-    recorder = RecordingHost(HandmadeHost(commands={"ipmitool sel info": failed}))
+    recorder = RecordingHost(FakeHost(commands={"ipmitool sel info": failed}))
     with pytest.raises(CannotTell):
         recorder.run("ipmitool", "sel", "info")
     recorder.write(str(tmp_path / "m"))

@@ -29,14 +29,14 @@ from agent.recording.redaction import Redaction
 from agent.sources.network import sockets
 from agent.state import State
 from agent.status import Finding
-from tests.machine import HandmadeHost
+from tests.machine import FakeHost
 
 DISK = Disk(
     "sda", "physical", "ST8000NM0055", "ZA1SECRET", "0x5000c500a1b2c3d4", 8 << 40, True, "ata", "pci-0:1", "8:0"
 )
 
 
-def the_machine() -> HandmadeHost:
+def the_machine() -> FakeHost:
     processes = [
         Process(
             7,
@@ -47,7 +47,7 @@ def the_machine() -> HandmadeHost:
         ),
         Process(8, "mysql", ("mysql", "-phunter3"), "root", 6.0),
     ]
-    return HandmadeHost(
+    return FakeHost(
         files={
             "/proc/a": "text\r\nof a, node 10.1.2.3, mac 3c:fd:fe:aa:bb:cc",
             "/proc/secret": NoPermission("needs root: x"),
@@ -205,7 +205,7 @@ def test_this_very_machine_recorded_and_replayed_gives_the_same_findings(tmp_pat
 
 def test_a_missing_tool_is_replayed_with_its_package(tmp_path: pathlib.Path) -> None:
     missing = ToolMissing("ipmitool is not installed (package ipmitool)")
-    recorder = RecordingHost(HandmadeHost(commands={"ipmitool sel info": missing}))
+    recorder = RecordingHost(FakeHost(commands={"ipmitool sel info": missing}))
     with pytest.raises(ToolMissing):
         recorder.run("ipmitool", "sel", "info")
     recorder.write(str(tmp_path / "m"))
@@ -215,8 +215,8 @@ def test_a_missing_tool_is_replayed_with_its_package(tmp_path: pathlib.Path) -> 
 
 
 def test_a_recording_keeps_when_the_last_run_was(tmp_path: pathlib.Path) -> None:
-    first = HandmadeHost()
-    second = HandmadeHost(state=first.state.dump(), now=first.now() + 600)
+    first = FakeHost()
+    second = FakeHost(state=first.state.dump(), now=first.now() + 600)
     RecordingHost(second).write(str(tmp_path / "m"))
 
     assert ReplayHost(str(tmp_path / "m")).state.previous_at == first.now()
@@ -228,7 +228,7 @@ def test_of_a_socket_table_only_the_listening_ports_are_kept(tmp_path: pathlib.P
         "   0: 0D00020A:2384 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0  0 1472 1 0000000055c80193\n"
         "   1: 0D00020A:2384 0E00020A:A1B2 01 00000000:00000000 00:00000000 00000000  0  0 1473 1 0000000055c80194\n"
     )
-    recorder = RecordingHost(HandmadeHost(files={"/proc/7/net/tcp": table}))
+    recorder = RecordingHost(FakeHost(files={"/proc/7/net/tcp": table}))
     recorder.read("/proc/7/net/tcp")
     recorder.write(str(tmp_path / "m"))
 

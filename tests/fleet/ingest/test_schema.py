@@ -122,9 +122,9 @@ def test_what_is_read_of_a_header_is_written_there() -> None:
     import json
 
     from agent.expected import Expected
-    from tests.machine import HandmadeHost
+    from tests.machine import FakeHost
 
-    machine = HandmadeHost(expected=Expected(host="a01", rack="r1", drawer="d2", power_feed="f3"))
+    machine = FakeHost(expected=Expected(host="a01", rack="r1", drawer="d2", power_feed="f3"))
     written = json.loads(report.header(report.about(machine, "r"), machine))
 
     assert set(schema.HEADER_FIELDS) <= set(written)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.readers.kafka.cluster import KafkaFacts
 from tests.smoketests.cluster.views import said
 from tests.smoketests.gate import situations
@@ -21,7 +21,7 @@ def name_of(broker: int) -> str:
 
 def asked_of(
     facts: KafkaFacts | None, *leaving: int, brokers: Sequence[int] = (1, 2, 3), down: Sequence[int] = (), why: str = ""
-) -> Situation:
+) -> GateContext:
     """These of the brokers leave for a reboot. why: Kafka could not be read at all. down: whose process the agent does
     not see. Every broker is on a host of its own, kafka-a0N, where the agent sees it; so the real servers, which share
     loopback, are named in the facts."""

@@ -13,7 +13,7 @@ from agent.status import CRITICAL, OK
 from inventory.model import Cluster, Host
 from smoketests.cluster.view import ClusterView
 from smoketests.gate import rules
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import Decision, RuleResult
 from smoketests.gate.lock import Lock
 from smoketests.gate.maintenance import Maintenance
@@ -157,7 +157,7 @@ def situation(
     problems: Mapping[str, str] = {}, locks: Sequence[Lock] | None = (), unread: Mapping[str, str] = {},
     before: Mapping[str, Any] = {}, kraft: bool = False, limits: Any = None, without: Sequence[str] = (),
     fields: Mapping[str, Any] = {}, **asked: Any,
-) -> Situation:  # fmt: skip
+) -> GateContext:  # fmt: skip
     """The hosts that leave (kafka-a01), and everything that is not well. hosts: replace those of the same name.
 
     found: host -> findings that replace the healthy ones of the same check. without: checks that nobody reports.
@@ -183,7 +183,7 @@ def situation(
     names = leaving or ("kafka-a01",)
     chosen = tuple(host for host in everyone if host.name in names)
     maintenance = Maintenance(tuple(host.name for host in chosen), purpose, "prod-a", **asked)
-    made = Situation(maintenance, view, chosen, (), locks, unread, before, NOW, "/srv/gate")
+    made = GateContext(maintenance, view, chosen, (), locks, unread, before, NOW, "/srv/gate")
     return replace(made, **fields)
 
 
@@ -191,9 +191,9 @@ def lock(*hosts: str, minutes: float = 60, owner: str = "ann@bastion (pid 4711)"
     return Lock("0badcafe", cluster, hosts or ("kafka-a02",), "reboot", owner, NOW - 600, NOW + minutes * 60)
 
 
-def decided(seen: Situation) -> Decision:
+def decided(seen: GateContext) -> Decision:
     return Decision(vars(seen.maintenance), "2026-11-20T03:12:00Z", 1.0, rules.judge_all(seen))
 
 
-def rule(seen: Situation, name: str) -> RuleResult:
+def rule(seen: GateContext, name: str) -> RuleResult:
     return rules.judged(seen, name)

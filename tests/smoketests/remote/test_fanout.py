@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from agent.report import FIELDS
 from inventory.model import Host
 from smoketests.remote import bundle, fanout, validation
-from smoketests.remote.agent_output import Heard
+from smoketests.remote.agent_output import AgentOutput
 from smoketests.remote.bundle import Bundle, BundleError
 from smoketests.remote.fanout import HostReport, Options
 from smoketests.ssh.connect import Access, Deadlines
@@ -357,7 +357,7 @@ def test_a_record_is_bounded_or_refused(changed: dict[str, Any], kind: str) -> N
     for finding in believed.report.findings:
         assert set(finding) == set(FIELDS)
         json.dumps(finding, ensure_ascii=False).encode()
-    assert validation.reach(Heard([], []), believed, 1.0)[0] == kind
+    assert validation.reach(AgentOutput([], []), believed, 1.0)[0] == kind
     assert len(believed.report.findings) + len(believed.report.bad_lines) == 2
 
 
@@ -380,7 +380,7 @@ def test_whatever_a_host_says_becomes_bounded_records(fields: dict[str, Any], he
         assert validation.TIME.fullmatch(one["at"])
     assert isinstance(believed.report.header.get("clock", 0), (int, float))
     json.dumps([believed.report.header, believed.report.findings], ensure_ascii=False, allow_nan=False).encode()
-    assert validation.reach(Heard([line], [words], 0), believed, 1.0)[1].status in ("ok", "unknown")
+    assert validation.reach(AgentOutput([line], [words], 0), believed, 1.0)[1].status in ("ok", "unknown")
 
 
 # Deadlines of the fleet, and its end

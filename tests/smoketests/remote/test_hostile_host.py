@@ -20,7 +20,7 @@ from agent.report import FIELDS
 from inventory.model import Host
 from smoketests import show
 from smoketests.remote import validation
-from smoketests.remote.agent_output import Heard, Hearing, Options
+from smoketests.remote.agent_output import AgentOutput, Hearing, Options
 from smoketests.remote.bundle import Bundle
 from smoketests.remote.fanout import HostReport
 from smoketests.remote.outcome import Outcome
@@ -96,7 +96,7 @@ LIES: dict[str, list[str]] = {
 
 def told(lines: Iterable[str]) -> HostReport:
     """What the fan-out makes of these lines of the host."""
-    heard = Heard(list(lines), [], 0)
+    heard = AgentOutput(list(lines), [], 0)
     kept = validation.believed(LIAR, heard.lines, "r1", AT)
     kind, verdict = validation.reach(heard, kept, 0.1)
     return HostReport(LIAR, kept.report, kept.lines, verdict, 0.1, kind)

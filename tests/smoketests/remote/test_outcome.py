@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from inventory.model import Host
-from smoketests.remote.agent_output import Heard
+from smoketests.remote.agent_output import AgentOutput
 from smoketests.remote.outcome import Finished, Outcome
 
 
 def said(name: str, lines: int, size: int = 100) -> Outcome:
-    heard = Heard([f"{name}{number}".ljust(size, "x") for number in range(lines)], ["word"], 0, size=lines * size)
+    heard = AgentOutput([f"{name}{number}".ljust(size, "x") for number in range(lines)], ["word"], 0, size=lines * size)
     return Outcome(Host(name), 0.1, heard)
 
 

@@ -11,7 +11,7 @@ import pytest
 from agent.report import FIELDS
 from inventory.model import Host
 from smoketests.remote import validation
-from smoketests.remote.agent_output import MARK, Heard
+from smoketests.remote.agent_output import MARK, AgentOutput
 from tests.records import AT, finding
 
 NOW = "2026-11-20T04:00:00Z"
@@ -55,7 +55,7 @@ def test_a_whole_report_is_kept_with_its_header_first_and_says_who_the_inventory
     assert [json.loads(text) for text in seen.lines] == [seen.report.header, *seen.report.findings]
     assert seen.lines[0].startswith("{") and json.loads(seen.lines[0])["kind"] == "header"
     assert [row["status"] for row in seen.report.findings] == ["warning", "ok"]
-    assert (seen.told, seen.complete, seen.strangers, seen.report.bad_lines) == (2, True, False, [])
+    assert (seen.told, seen.complete, seen.foreign_hosts, seen.report.bad_lines) == (2, True, False, [])
     for row in map(json.loads, seen.lines):
         assert {row[name] for name in ("run_id", "cluster", "host", "role", "layout", "rack")} == {
             "r9", "prod-a", "kafka-a03", "broker,zookeeper", "jbod", "r7"}  # fmt: skip
@@ -187,11 +187,11 @@ def test_who_it_is_and_where_it_belongs_is_never_the_hosts_to_say() -> None:
 
 
 def test_a_host_that_speaks_of_another_is_told_whichever_of_its_lines_does() -> None:
-    assert not kept(finding(), LAST).strangers
+    assert not kept(finding(), LAST).foreign_hosts
     for rows in ([finding(host="kafka-a01"), LAST], [finding(), finding(host="kafka-a01"), LAST]):
         seen = kept(*rows)
-        assert seen.strangers
-        assert validation.reach(Heard([], [], 0), seen, 1.0)[0] == "stranger"
+        assert seen.foreign_hosts
+        assert validation.reach(AgentOutput([], [], 0), seen, 1.0)[0] == "stranger"
 
 
 @pytest.mark.parametrize("at", ["9999", "", "2026-11-20", "2026-11-20T03:12:00Z ", "2026-11-20 03:12:00Z", "x" * 999])
@@ -276,7 +276,7 @@ def test_what_is_guessed_is_the_hosts_own_list() -> None:
 
 def reach(*records: Any, heard: Iterable[str] = (), code: int | None = 0, cut: str = "") -> tuple[str, str, str]:
     seen = kept(*records)
-    kind, verdict = validation.reach(Heard([], list(heard), code, cut), seen, 2.345)
+    kind, verdict = validation.reach(AgentOutput([], list(heard), code, cut), seen, 2.345)
     return kind, verdict.status, verdict.reason
 
 
@@ -387,7 +387,7 @@ def test_of_a_host_five_thousand_findings_are_kept_and_all_are_counted() -> None
 
     assert (len(few.report.findings), len(few.lines), few.told, few.complete) == (5_000, 5_000, 5_000, True)
     assert (len(many.report.findings), len(many.lines), many.told, many.complete) == (5_000, 5_000, 5_002, True)
-    assert validation.reach(Heard([], [], 0), few, 1.0)[0] == "answered"
-    kind, verdict = validation.reach(Heard([], [], 0), many, 1.0)
+    assert validation.reach(AgentOutput([], [], 0), few, 1.0)[0] == "answered"
+    kind, verdict = validation.reach(AgentOutput([], [], 0), many, 1.0)
     assert (kind, verdict.status) == ("too-many", "unknown")
     assert "5002" in verdict.reason and "5000" in verdict.reason

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from smoketests.gate import host_findings
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.rules import judged_in
@@ -26,7 +26,7 @@ CHECKS = ("clock",)
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     skews = [
         host_findings.Trouble(finding.host, finding.verdict.status, finding.verdict.reason, "clock_skew")
         for finding in judged_in(situation.view, "clock_skew")
@@ -35,10 +35,10 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return host_findings.without_trouble(situation, CHECKS, "clocks", skews)
 
 
-def _counts(situation: Situation, name: str) -> bool:
+def _counts(situation: GateContext, name: str) -> bool:
     leaves = name in situation.names and not situation.is_back
     return bool(name) and not leaves and "clock" not in _skips(situation, name)
 
 
-def _skips(situation: Situation, name: str) -> Mapping[str, str]:
+def _skips(situation: GateContext, name: str) -> Mapping[str, str]:
     return next((host.skip for host in situation.view.cluster.hosts if host.name == name), {})

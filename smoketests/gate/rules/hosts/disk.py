@@ -16,7 +16,7 @@ from typing import Any
 from agent.status import FINE, critical, warning
 from smoketests.cluster.view import CannotTell, findings, some
 from smoketests.gate import arrays, host_findings, replaced_disk
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import REPLACE_DISK
 
@@ -28,7 +28,7 @@ WORD = re.compile(r"[^\s,;:()]+")
 FINAL = "a wrong serial number is a wrong disk; ask again with the right one"
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     (host,) = situation.leaving
     serial = situation.maintenance.disk
     smart = replaced_disk.smart_of(situation, host, serial)
@@ -48,7 +48,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled([], f"disk {serial}{on}: {where}", **evidence)
 
 
-def _blamed(situation: Situation, serial: str, mounts: list[str]) -> bool:
+def _blamed(situation: GateContext, serial: str, mounts: list[str]) -> bool:
     """Whether a finding that is no good one names this disk or its mount."""
     for check in CHECKS:
         for _host, row in findings(situation.view, check, situation.leaving):

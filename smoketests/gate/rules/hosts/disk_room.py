@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agent.status import count_of, critical
 from smoketests.cluster.view import CannotTell, NotAsked, findings, some, told
 from smoketests.gate import formatting, receivers
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION, REPLACE_DISK
 from smoketests.gate.receivers import Disk
@@ -49,7 +49,7 @@ class Usage(NamedTuple):
     total_bytes: int
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     formatting.held(situation)  # raises where no broker leaves
     if situation.kafka.log_dirs is None:
         raise CannotTell("; ".join(situation.kafka.untold) or "Kafka did not tell its log dirs")
@@ -61,7 +61,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return _on_others(situation, moving, disks, limits["used_percent"])
 
 
-def _of_broker(situation: Situation, disks: list[Disk], before: Sequence[float], most: float) -> RuleResult:
+def _of_broker(situation: GateContext, disks: list[Disk], before: Sequence[float], most: float) -> RuleResult:
     """As the playbook would move them; a disk that takes nothing may be as full as it is."""
     brokers = list(situation.registered)
     try:
@@ -81,7 +81,7 @@ def _of_broker(situation: Situation, disks: list[Disk], before: Sequence[float],
     return ruled([], said, moved_bytes=moved, room=_evidence(situation, disks, before))
 
 
-def _on_others(situation: Situation, moving: Sequence[LogDir], disks: list[Disk], most: float) -> RuleResult:
+def _on_others(situation: GateContext, moving: Sequence[LogDir], disks: list[Disk], most: float) -> RuleResult:
     """The broker's other disks: Kafka gives each partition to the one with the fewest, and looks at no room."""
     before = [disk.percent() for disk in disks]
     moved = sum(row.replicas_bytes for row in moving) + _in_failed(situation, moving)
@@ -108,11 +108,11 @@ def _on_others(situation: Situation, moving: Sequence[LogDir], disks: list[Disk]
     return ruled(verdicts, said, moved_bytes=moved, room=_evidence(situation, disks, before))
 
 
-def _on(situation: Situation, disk: Disk) -> str:
+def _on(situation: GateContext, disk: Disk) -> str:
     return f"{disk.path} of {situation.broker(disk.broker)}"
 
 
-def _evidence(situation: Situation, disks: Sequence[Disk], before: Sequence[float]) -> list[dict[str, Any]]:
+def _evidence(situation: GateContext, disks: Sequence[Disk], before: Sequence[float]) -> list[dict[str, Any]]:
     return [
         {
             "broker": disk.broker,
@@ -124,7 +124,7 @@ def _evidence(situation: Situation, disks: Sequence[Disk], before: Sequence[floa
     ]
 
 
-def _disks(situation: Situation, rows: Sequence[LogDir]) -> list[Disk]:
+def _disks(situation: GateContext, rows: Sequence[LogDir]) -> list[Disk]:
     """The file systems of these log dirs, each once; CannotTell where neither Kafka nor the machine tells its size."""
     mounts = {
         (mount.host.name, mount.facts.path): mount.facts
@@ -160,7 +160,7 @@ def _room(row: LogDir, mount: Usage | None) -> tuple[int, int] | None:
     return (mount.total_bytes, mount.total_bytes - mount.free_bytes) if mount else None
 
 
-def _in_failed(situation: Situation, moving: Sequence[LogDir]) -> int:
+def _in_failed(situation: GateContext, moving: Sequence[LogDir]) -> int:
     """Bytes of the partitions in log dirs that have failed, which tell nothing any more: as large as elsewhere."""
     brokers = {row.broker for row in moving if row.error}
     sizes = {row.name: row.size_bytes for row in situation.partitions if brokers & set(row.offline)}
@@ -170,7 +170,7 @@ def _in_failed(situation: Situation, moving: Sequence[LogDir]) -> int:
     return sum(size or 0 for size in sizes.values())
 
 
-def _split(situation: Situation, rows: Sequence[LogDir]) -> tuple[list[LogDir], list[LogDir]]:
+def _split(situation: GateContext, rows: Sequence[LogDir]) -> tuple[list[LogDir], list[LogDir]]:
     """The log dirs of which the partitions move, and those that may take them."""
     ours = situation.leaving_ids
     untold = ours - {row.broker for row in rows}
@@ -188,7 +188,7 @@ def _of(rows: Iterable[LogDir], brokers: frozenset[int]) -> list[LogDir]:
     return [row for row in rows if row.broker in brokers]
 
 
-def _of_disk(situation: Situation, rows: Sequence[LogDir]) -> tuple[list[LogDir], list[LogDir]]:
+def _of_disk(situation: GateContext, rows: Sequence[LogDir]) -> tuple[list[LogDir], list[LogDir]]:
     """The log dirs on the disk, and the broker's others; NotAsked where there are no others."""
     (host,) = situation.leaving
     disk = situation.maintenance.disk
@@ -206,12 +206,12 @@ def _of_disk(situation: Situation, rows: Sequence[LogDir]) -> tuple[list[LogDir]
     return here, others
 
 
-def _all_elsewhere(situation: Situation, host: Host, disk: str) -> bool:
+def _all_elsewhere(situation: GateContext, host: Host, disk: str) -> bool:
     """Whether the machine shows this disk, and under each of its data mounts another one."""
     paths = [str(row.get("item")) for _host, row in findings(situation.view, "mounts", (host,))]
     seen = smart_of(situation, host, disk)
     return bool(seen and is_seen(seen) and paths) and all(disk_below(situation, host, path) for path in paths)
 
 
-def _name(situation: Situation, row: LogDir) -> str:
+def _name(situation: GateContext, row: LogDir) -> str:
     return f"{row.path} of {situation.broker(row.broker)}"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from agent.status import Verdict, count_of, unknown, warning
 from smoketests.cluster.view import CannotTell, NotAsked, some
 from smoketests.gate import formatting, locality
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.identities import CHECK
 from smoketests.gate.maintenance import PURPOSES as ALL
@@ -35,7 +35,7 @@ CHECKS = (CHECK,)
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     if not situation.has_brokers:
         raise NotAsked("the cluster has no brokers")
     found: dict[str, list[int]] = {}
@@ -55,7 +55,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled(verdicts, f"{count_of(len(ids), 'host')} with a broker, by every witness", brokers=ids)
 
 
-def _of_others(situation: Situation) -> list[str]:
+def _of_others(situation: GateContext) -> list[str]:
     """Servers of other clusters that go with these hosts: nobody here judges what they take away."""
     if situation.after or situation.stays_up:
         return []
@@ -66,7 +66,7 @@ def _of_others(situation: Situation) -> list[str]:
     ]
 
 
-def _homeless(situation: Situation) -> list[str]:
+def _homeless(situation: GateContext) -> list[str]:
     """Brokers with a replica, of which no host is known to run them: they may be of a host here that does not tell.
 
     A broker that is down is registered nowhere: behind a maintenance, what runs on the host now says nothing of it.
@@ -89,7 +89,7 @@ def _homeless(situation: Situation) -> list[str]:
     return found
 
 
-def _is_apart(situation: Situation, host: Host) -> bool:
+def _is_apart(situation: GateContext, host: Host) -> bool:
     """Whether no broker that this host may run, by any witness, shares a partition with the hosts that leave."""
     may_be = situation.identities.may_be(host)
     try:
@@ -99,7 +99,7 @@ def _is_apart(situation: Situation, host: Host) -> bool:
         return False
 
 
-def _registries(situation: Situation) -> list[str]:
+def _registries(situation: GateContext) -> list[str]:
     """Brokers that ZooKeeper and Kafka's metadata have at different addresses: two clusters with the same ids."""
     view = situation.view
     if not (view.kafka and view.zookeeper and view.zookeeper.brokers):
@@ -113,7 +113,7 @@ def _registries(situation: Situation) -> list[str]:
     ]
 
 
-def _strangers(situation: Situation, limits: Mapping[str, Any]) -> list[Verdict]:
+def _strangers(situation: GateContext, limits: Mapping[str, Any]) -> list[Verdict]:
     nobodys = situation.identities.nobodys
     if not nobodys:
         return []
@@ -129,7 +129,7 @@ def _strangers(situation: Situation, limits: Mapping[str, Any]) -> list[Verdict]
     return [warning(f"{said}. It shares no partition with these hosts")]
 
 
-def _shared(situation: Situation, nobodys: frozenset[int]) -> int:
+def _shared(situation: GateContext, nobodys: frozenset[int]) -> int:
     try:
         ours = situation.leaving_ids
         return len([row for row in situation.partitions if ours & set(row.replicas) and nobodys & set(row.replicas)])

@@ -20,7 +20,7 @@ from inventory.model import Host
 from smoketests.cluster.view import CannotTell, NotAsked, Told, findings, some
 from smoketests.gate import arrays, host_findings, replaced_disk
 from smoketests.gate.arrays import Array
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import REPLACE_DISK
 
@@ -32,7 +32,7 @@ FINAL = ""
 NOT_RUNNING = ("failed", "unknown")
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     (host,) = situation.leaving
     disk = arrays.disk(situation, host, situation.maintenance.disk)
     rows = arrays.of(situation, host)
@@ -51,7 +51,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled(verdicts, f"whichever its partner is, every other disk of {host.name} is well", partners=[])
 
 
-def _why(situation: Situation, host: Host) -> str:
+def _why(situation: GateContext, host: Host) -> str:
     if not host_findings.answers(situation, host):
         return host_findings.why_silent(situation, host)
     reasons = [str(row.get("reason", "")) for _host, row in host_findings.rows(situation, ("raid",), (host,))]
@@ -84,7 +84,7 @@ def _unnamed(row: Told[Array], disk: arrays.Disk) -> Iterator[Verdict]:
         yield unknown(f"{row.item}: {names} failed or rebuilding; whether that is the disk {disk.serial} is not told")
 
 
-def _untold(situation: Situation, host: Host) -> Iterator[Verdict]:
+def _untold(situation: GateContext, host: Host) -> Iterator[Verdict]:
     """An array or a controller that could not be read may be the one that has the disk."""
     for _host, row in findings(situation.view, "raid", (host,)):
         if row.get("status") == UNKNOWN:
@@ -102,7 +102,7 @@ def _partners(array: Array, disk: arrays.Disk) -> Sequence[str]:
 
 
 def _smart(
-    situation: Situation, host: Host, of: Sequence[Array], partners: Sequence[str], disk: arrays.Disk
+    situation: GateContext, host: Host, of: Sequence[Array], partners: Sequence[str], disk: arrays.Disk
 ) -> list[Verdict]:
     """SMART of the partners; of all other disks where the array does not tell which one it is."""
     if not partners:
@@ -121,14 +121,14 @@ def _is(row: Mapping[str, Any], name: str, kinds: Collection[str]) -> bool:
     return bool(arrays.serials(name) & replaced_disk.serials_of(row)) or replaced_disk.kind_of(row) in kinds
 
 
-def _all_others(situation: Situation, host: Host, disk: arrays.Disk) -> list[Verdict]:
+def _all_others(situation: GateContext, host: Host, disk: arrays.Disk) -> list[Verdict]:
     rows = _others(situation, host, disk)
     if not rows:
         return [unknown("neither the partner nor the SMART data of any other disk are told")]
     return [verdict for row in rows for verdict in _judged(row, f"{row.get('item')}, which may be its partner,")]
 
 
-def _others(situation: Situation, host: Host, disk: arrays.Disk) -> list[Mapping[str, Any]]:
+def _others(situation: GateContext, host: Host, disk: arrays.Disk) -> list[Mapping[str, Any]]:
     plain = replaced_disk.plain(disk.serial)
     rows = replaced_disk.smart_rows(situation, host)
     return [row for row in rows if row.get("status") != SKIPPED and plain not in replaced_disk.serials_of(row)]

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from smoketests.gate import host_findings
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult
 from smoketests.gate.maintenance import PURPOSES as ALL
 
@@ -29,5 +29,5 @@ CHECKS = ("nic_link", "nic_resets")
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     return host_findings.without_trouble(situation, CHECKS, "network")

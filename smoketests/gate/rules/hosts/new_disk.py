@@ -20,7 +20,7 @@ from agent.status import CRITICAL, OK, SKIPPED, WARNING, Verdict, critical, unkn
 from inventory.model import Host
 from smoketests.cluster.view import CannotTell, findings, some
 from smoketests.gate import arrays, host_findings, replaced_disk
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import REPLACE_DISK
 
@@ -32,7 +32,7 @@ FINAL = ""
 Row = Mapping[str, Any]
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     (host,) = situation.leaving
     if not situation.before:
         raise CannotTell(situation.unread.get("before", "nothing is known of the time before"))
@@ -61,7 +61,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled(verdicts, healthy, old=old, new=names)
 
 
-def _nothing_new(situation: Situation, host: Host) -> Iterator[Verdict]:
+def _nothing_new(situation: GateContext, host: Host) -> Iterator[Verdict]:
     """Where SMART tells of disks, a new one must be among them; where the inventory skips it, the mounts must do."""
     if any((row.get("facts") or {}).get("serial") for row in replaced_disk.smart_rows(situation, host)):
         yield critical(f"no disk is seen in {host.name} that was not there before")
@@ -71,7 +71,7 @@ def _nothing_new(situation: Situation, host: Host) -> Iterator[Verdict]:
         yield unknown(f"whether a new disk is in {host.name}: it had no mount, and the inventory skips SMART")
 
 
-def _fresh(situation: Situation, host: Host, old: str) -> list[Row]:
+def _fresh(situation: GateContext, host: Host, old: str) -> list[Row]:
     """The disks that were not there before."""
     hosts = situation.before.get("hosts") or {}
     before = {replaced_disk.plain(serial) for serial in ((hosts.get(host.name) or {}).get("disks") or {})}
@@ -91,7 +91,7 @@ def _elsewhere(on: Mapping[str, Row | None], fresh: Sequence[Row], old: str) -> 
             yield critical(f"{path} is on {row.get('item')}, which was in the machine before, not on a new disk")
 
 
-def _still_there(situation: Situation, host: Host, old: str, mounts: list[str]) -> Iterator[Verdict]:
+def _still_there(situation: GateContext, host: Host, old: str, mounts: list[str]) -> Iterator[Verdict]:
     held = set(mounts) & set(replaced_disk.mounts_now(situation, host, old))
     if held:
         yield critical(f"the old disk {old} is still mounted at {', '.join(sorted(held))}")
@@ -99,7 +99,7 @@ def _still_there(situation: Situation, host: Host, old: str, mounts: list[str]) 
         yield critical(f"the old disk {old} is still in {host.name}: was another one pulled?")
 
 
-def _mounts(situation: Situation, host: Host, mounts: list[str]) -> Iterator[Verdict]:
+def _mounts(situation: GateContext, host: Host, mounts: list[str]) -> Iterator[Verdict]:
     """What the check mounts says of the places where the old disk was."""
     rows = {str(row.get("item")): row for _host, row in findings(situation.view, "mounts", (host,))}
     for path in mounts:
@@ -115,14 +115,14 @@ def _mounts(situation: Situation, host: Host, mounts: list[str]) -> Iterator[Ver
             yield unknown(said)
 
 
-def _arrays(situation: Situation, host: Host) -> Iterator[Verdict]:
+def _arrays(situation: GateContext, host: Host) -> Iterator[Verdict]:
     for row in arrays.of(situation, host):
         if row.facts.state != "optimal":
             said = row.facts.said or row.facts.state
             yield critical(f"{row.item} is not whole yet: {said}")
 
 
-def _log_dirs(situation: Situation, host: Host, mounts: list[str]) -> Iterator[Verdict]:
+def _log_dirs(situation: GateContext, host: Host, mounts: list[str]) -> Iterator[Verdict]:
     """A log dir that was taken out of log.dirs meanwhile, and not put back."""
     before = {str(path) for path in situation.before.get("log_dirs") or ()}
     gone = sorted(before - set(replaced_disk.log_dirs_on(situation, host, mounts)))
@@ -130,7 +130,7 @@ def _log_dirs(situation: Situation, host: Host, mounts: list[str]) -> Iterator[V
         yield warning(f"the broker keeps nothing in {some(gone)} any more: is it in its log.dirs?")
 
 
-def _size(situation: Situation, host: Host, row: Row) -> Iterator[Verdict]:
+def _size(situation: GateContext, host: Host, row: Row) -> Iterator[Verdict]:
     """A disk that had died before anybody asked tells no size: then the machine's other disks are the measure."""
     was = (situation.before.get("disk_facts") or {}).get("size_bytes")
     now = replaced_disk.size_of(row)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agent.status import Verdict, critical, unknown
 from smoketests.cluster.view import NotAsked, Told, some, told
 from smoketests.gate import formatting, locality
-from smoketests.gate.context import BROKER_ROLE, Situation
+from smoketests.gate.context import BROKER_ROLE, GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.maintenance import PURPOSES as ALL
@@ -55,7 +55,7 @@ class Load(NamedTuple):
     given_out: float
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     rows = formatting.held(situation)
     ids = situation.living_ids
     left = len(ids - situation.leaving_ids)
@@ -78,7 +78,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled(verdicts, healthy, **evidence)
 
 
-def _takers(situation: Situation) -> list[Host]:
+def _takers(situation: GateContext) -> list[Host]:
     """The machines of the brokers that take over the load; those of unknown id may be."""
     ids = situation.living_ids if situation.purpose == DECOMMISSION else locality.neighbours(situation)
     known = situation.broker_names

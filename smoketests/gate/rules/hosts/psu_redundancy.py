@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from agent.status import critical
 from smoketests.cluster.view import CannotTell, told
 from smoketests.gate import host_findings
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import REPLACE_PSU
 
@@ -33,7 +33,7 @@ class Supply(NamedTuple):
     healthy_others: tuple[str, ...]
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     verdicts, seen = [], {}
     for host in situation.leaving:
         rows = [row for row in told(situation.view, "power", Supply, (host,)) if row.facts.part != "redundancy"]
@@ -49,7 +49,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled(verdicts, said, supplies=seen)
 
 
-def _why(situation: Situation, name: str) -> str:
+def _why(situation: GateContext, name: str) -> str:
     (host,) = [one for one in situation.leaving if one.name == name]
     if not host_findings.answers(situation, host):
         return host_findings.why_silent(situation, host)

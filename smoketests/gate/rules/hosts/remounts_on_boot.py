@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from agent.status import warning
 from smoketests.cluster.view import NotAsked, some, told
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.maintenance import PURPOSES as ALL
@@ -34,7 +34,7 @@ class Mount(NamedTuple):
     options_only_now: tuple[str, ...]
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     if situation.stays_up:
         raise NotAsked(situation.stays_up)
     rows = told(situation.view, "mounts", Mount, situation.leaving)

@@ -20,7 +20,7 @@ from agent.status import Verdict, critical, unknown, warning
 from smoketests.cluster import shared_components
 from smoketests.cluster.view import CannotTell, NotAsked, some
 from smoketests.gate import formatting, locality
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 
@@ -34,7 +34,7 @@ KINDS = {kind for kind, checks in shared_components.HOST_KINDS.items() if set(ch
 }
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     hosts = shared_components.of_hosts(situation.view)
     parts = [part for part in shared_components.host_parts(hosts) if part.members & situation.names]
     if not parts:
@@ -51,7 +51,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
 
 
 def _verdict(
-    situation: Situation, part: shared_components.Part, troubled: Mapping[str, list[str]], limits: Mapping[str, Any]
+    situation: GateContext, part: shared_components.Part, troubled: Mapping[str, list[str]], limits: Mapping[str, Any]
 ) -> Verdict:
     who = some([f"{name} ({', '.join(kinds)})" for name, kinds in troubled.items()], 3)
     said = f"on {part.name}, in trouble are {who}"
@@ -69,6 +69,6 @@ def _verdict(
     return critical(f"{said}; if all of it fails, {formatting.listed(exposed, limits)} are left with too few copies")
 
 
-def _brokers(situation: Situation, part: shared_components.Part) -> set[int]:
+def _brokers(situation: GateContext, part: shared_components.Part) -> set[int]:
     hosts = [host for host in situation.view.cluster.hosts if host.name in part.members - situation.names]
     return {broker for host in hosts for broker in situation.ids_of(host)}

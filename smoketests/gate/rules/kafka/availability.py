@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from agent.status import count_of, critical, unknown
 from smoketests.cluster.view import some
 from smoketests.gate import formatting
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import CANNOT_TELL, RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 
@@ -30,7 +30,7 @@ CHECKS = ()
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     rows = formatting.held(situation)
     leaving = situation.leaving_ids
     short = [row for row in rows if blocks(row, leaving) and set(row.isr) - leaving]

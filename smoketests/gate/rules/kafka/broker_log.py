@@ -15,7 +15,7 @@ from typing import Any
 from agent.status import UNKNOWN, unknown
 from smoketests.cluster.view import NotAsked, some
 from smoketests.gate import host_findings
-from smoketests.gate.context import BROKER_ROLE, KRAFT_ROLE, Situation
+from smoketests.gate.context import BROKER_ROLE, KRAFT_ROLE, GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.maintenance import PURPOSES as ALL
@@ -27,7 +27,7 @@ CHECKS = ("kafka_log",)
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     hosts = [host for host in situation.leaving if {BROKER_ROLE, KRAFT_ROLE} & set(host.roles)]
     if not hosts:
         raise NotAsked(f"no broker runs on {some(sorted(situation.names))}")
@@ -45,5 +45,5 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled(verdicts, said, untold=[host.name for host, row in rows if row.get("status") == UNKNOWN])
 
 
-def _skipped(situation: Situation, name: str) -> bool:
+def _skipped(situation: GateContext, name: str) -> bool:
     return any(host.name == name and "kafka_log" in host.skip for host in situation.leaving)

@@ -17,7 +17,7 @@ from typing import Any
 from agent.status import SKIPPED
 from smoketests.cluster.view import NotAsked
 from smoketests.gate import host_findings
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.rules import judged_in
@@ -29,7 +29,7 @@ CHECKS = ()
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     if not situation.has_brokers:
         raise NotAsked("the cluster has no brokers")
     found = judged_in(situation.view, "broker_ids")

@@ -16,7 +16,7 @@ from typing import Any
 
 from agent.status import critical, warning
 from smoketests.cluster.view import CannotTell, NotAsked
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 
@@ -27,7 +27,7 @@ CHECKS = ()
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     controller = situation.kafka.controller
     if situation.kafka.quorum is not None:
         raise NotAsked("the controllers are a quorum of their own (see kraft_quorum)")

@@ -13,7 +13,7 @@ from typing import Any
 from agent.status import critical
 from smoketests.cluster.view import NotAsked, some
 from smoketests.gate import formatting
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION
 
@@ -24,7 +24,7 @@ CHECKS = ()
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     ours = situation.leaving_ids
     if not ours:
         raise NotAsked(f"no broker ran on {some(sorted(situation.names))}")

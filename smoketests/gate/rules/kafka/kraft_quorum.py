@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.status import CRITICAL, UNKNOWN, WARNING, Verdict, critical, unknown, warning
 from smoketests.cluster.view import CannotTell, NotAsked, some
-from smoketests.gate.context import KRAFT_ROLE, Situation
+from smoketests.gate.context import KRAFT_ROLE, GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.ensembles import holders as holders_of
 from smoketests.gate.maintenance import DECOMMISSION
@@ -39,7 +39,7 @@ FINAL = ""
 SMALL = 2
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     ours = [host.name for host in situation.leaving if _has_controller(situation, host)]
     if ours and not situation.view.cluster.kafka:
         raise CannotTell(f"whose controllers run on {some(ours)}: the inventory names no kafka: [host:9092]")
@@ -59,7 +59,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled(verdicts, "enough controllers that are caught up are left", leaving=sorted(known), **evidence)
 
 
-def _without_quorum(situation: Situation) -> RuleResult:
+def _without_quorum(situation: GateContext) -> RuleResult:
     untold = [why for why in situation.kafka.untold if "quorum" in why]
     if untold:
         return ruled([unknown("; ".join(untold))], "")
@@ -68,7 +68,7 @@ def _without_quorum(situation: Situation) -> RuleResult:
     return ruled([unknown("the inventory names no ZooKeeper, and Kafka tells of no quorum of controllers")], "")
 
 
-def _leaving(situation: Situation, quorum: Quorum) -> tuple[set[int], int]:
+def _leaving(situation: GateContext, quorum: Quorum) -> tuple[set[int], int]:
     """The voters that leave, and of how many hosts with a controller it is not known which voter theirs is."""
     known: set[int] = set()
     unnamed = 0
@@ -83,22 +83,22 @@ def _leaving(situation: Situation, quorum: Quorum) -> tuple[set[int], int]:
     return known, unnamed
 
 
-def _homeless(situation: Situation, quorum: Quorum) -> bool:
+def _homeless(situation: GateContext, quorum: Quorum) -> bool:
     """Whether a voter runs on a host that nobody tells."""
     hosts = situation.view.cluster.hosts
     return not all(any(_is_here(situation, voter, host) for host in hosts) for voter in quorum.voters)
 
 
-def _has_controller(situation: Situation, host: Host) -> bool:
+def _has_controller(situation: GateContext, host: Host) -> bool:
     return KRAFT_ROLE in host.roles or situation.identities.runs(host, KRAFT_ROLE)
 
 
-def _seen(situation: Situation, host: Host) -> frozenset[int]:
+def _seen(situation: GateContext, host: Host) -> frozenset[int]:
     """The ids of the controllers that the agent sees there."""
     return situation.identities.nodes(host, KRAFT_ROLE)
 
 
-def _is_here(situation: Situation, voter: Voter, host: Host) -> bool:
+def _is_here(situation: GateContext, voter: Voter, host: Host) -> bool:
     """By the machine's own files, by its address; where neither tells, by its id: a broker may be its own controller.
 
     CannotTell where the machine and the address contradict each other.

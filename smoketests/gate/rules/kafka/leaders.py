@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.status import count_of, warning
 from smoketests.gate import formatting
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 
@@ -30,7 +30,7 @@ FINAL = ""
 NAMED = 6
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     formatting.held(situation)  # raises where no broker leaves
     partitions, leaving = situation.partitions, situation.leaving_ids
     now = Counter(row.leader for row in partitions if row.leader >= 0)

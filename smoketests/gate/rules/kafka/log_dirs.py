@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from agent.status import critical, unknown, warning
 from smoketests.cluster.view import CannotTell, NotAsked, some
 from smoketests.gate import formatting, locality
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import CANNOT_TELL, Finding, RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 
@@ -33,7 +33,7 @@ CHECKS = ()
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     said = situation.kafka
     alive = situation.living_ids | {broker for row in said.partitions or () for broker in row.isr}
     asked = alive if situation.after else alive - situation.leaving_ids
@@ -61,7 +61,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled(verdicts, healthy, findings, failed=paths[:100], silent=sorted(silent))
 
 
-def _counting(situation: Situation, brokers: set[int]) -> frozenset[int]:
+def _counting(situation: GateContext, brokers: set[int]) -> frozenset[int]:
     """Those that something here depends on; all where that cannot be told."""
     try:
         back = situation.leaving_ids if situation.is_back else frozenset()
@@ -70,20 +70,20 @@ def _counting(situation: Situation, brokers: set[int]) -> frozenset[int]:
         return frozenset(brokers)
 
 
-def _dir(situation: Situation, row: LogDir) -> str:
+def _dir(situation: GateContext, row: LogDir) -> str:
     return f"{row.path} of {situation.broker(row.broker)} ({row.error})"
 
 
-def _far(situation: Situation, near: bool) -> str:
+def _far(situation: GateContext, near: bool) -> str:
     return "" if near else "; does not count: every partition of these hosts keeps enough replicas without it"
 
 
-def _why(situation: Situation, silent: set[int]) -> str:
+def _why(situation: GateContext, silent: set[int]) -> str:
     said = situation.kafka
     whys = [why for why in said.untold if why.startswith("log dirs")]
     whys += ["Kafka's metadata does not name it any more"] if silent - {row.id for row in said.brokers} else []
     return "; ".join(whys) or "Kafka did not say why"
 
 
-def _finding(situation: Situation, broker: int, item: str, said: str) -> Finding:
+def _finding(situation: GateContext, broker: int, item: str, said: str) -> Finding:
     return Finding(situation.broker_names.get(broker, f"broker {broker}"), item, said)

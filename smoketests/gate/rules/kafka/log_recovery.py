@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from agent.status import warning
 from smoketests.cluster.view import NotAsked, some, told
 from smoketests.gate import formatting
-from smoketests.gate.context import BROKER_ROLE, Situation
+from smoketests.gate.context import BROKER_ROLE, GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.maintenance import PURPOSES as ALL
@@ -35,7 +35,7 @@ class Process(NamedTuple):
     up_s: float
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     ours = situation.leaving_ids
     if not ours:
         raise NotAsked(f"no broker runs on {some(sorted(situation.names))}")
@@ -47,7 +47,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled(verdicts, f"{formatting.brokers(situation, ours - {*waiting})} is registered", waiting=waiting)
 
 
-def _since(situation: Situation) -> str:
+def _since(situation: GateContext) -> str:
     """How long the youngest server there runs; empty where nobody tells."""
     up = [row.facts.up_s for row in told(situation.view, "services", Process, situation.leaving) if row.facts.pid]
     return f", {min(up) / 60:.0f} min after its start" if up else ""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.status import Verdict, count_of, unknown, warning
 from smoketests.cluster.view import NotAsked
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 
@@ -30,7 +30,7 @@ CHECKS = ()
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     facts, leaving = situation.kafka, situation.leaving_ids
     if situation.stays_up:
         raise NotAsked(situation.stays_up)
@@ -49,7 +49,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled(verdicts, f"{count_of(asked, 'broker')} asked, all report the same", **evidence)
 
 
-def _doubted(situation: Situation, doubt: Doubt, beside: set[int]) -> Verdict:
+def _doubted(situation: GateContext, doubt: Doubt, beside: set[int]) -> Verdict:
     said = f"{situation.broker(doubt.broker)}: {doubt.why}"
     if doubt.broker in beside or doubt.broker in situation.leaving_ids:
         return unknown(said)

@@ -18,7 +18,7 @@ from typing import Any
 from agent.status import count_of, critical, warning
 from smoketests.cluster.view import some
 from smoketests.gate import formatting
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.maintenance import PURPOSES as ALL
@@ -30,7 +30,7 @@ CHECKS = ()
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     rows = formatting.held(situation)
     tight = [row for row in rows if row.min_isr is not None and 1 < len(row.replicas) <= row.min_isr]
     kinds = sorted({f"{row.topic[:80]} ({len(row.replicas)} of {row.min_isr})" for row in tight})

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from agent.status import count_of, critical, warning
 from smoketests.cluster.checks.partitions import is_offline
 from smoketests.gate import formatting
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 
@@ -31,7 +31,7 @@ CHECKS = ()
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     partitions = situation.partitions
     rows = [row for row in partitions if is_offline(row)]
     here, others = formatting.apart(situation, rows) if rows else ([], [])
@@ -46,6 +46,6 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled(verdicts, healthy, formatting.by_topic(situation, here, "no leader"), offline=formatting.rows(rows))
 
 
-def _said(situation: Situation, rows: Sequence[Partition], limits: Mapping[str, Any]) -> str:
+def _said(situation: GateContext, rows: Sequence[Partition], limits: Mapping[str, Any]) -> str:
     on = sorted({broker for row in rows for broker in row.replicas})
     return f"{formatting.listed(rows, limits)} without a leader; replicas on {formatting.brokers(situation, on)}"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from agent.status import count_of, critical, warning
 from smoketests.cluster.view import CannotTell
 from smoketests.gate import formatting
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import Finding, RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.maintenance import REPLACE_DISK
@@ -35,7 +35,7 @@ CHECKS = ()
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     partitions = situation.partitions
     untold = [why for why in situation.kafka.untold if why.startswith("reassignments")]
     if untold:
@@ -63,7 +63,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled(verdicts, "no reassignment runs", findings, moving=formatting.rows(moving))
 
 
-def _coming(situation: Situation) -> list[LogDir]:
+def _coming(situation: GateContext) -> list[LogDir]:
     """The log dirs of these hosts to which replicas are copied from another disk."""
     ours = situation.leaving_ids
     return [row for row in situation.kafka.log_dirs or () if row.future and row.broker in ours]

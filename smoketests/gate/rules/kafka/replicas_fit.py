@@ -12,7 +12,7 @@ from typing import Any
 
 from agent.status import critical
 from smoketests.gate import formatting
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION
 
@@ -23,7 +23,7 @@ CHECKS = ()
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     rows = formatting.held(situation)
     left = len(situation.living_ids - situation.leaving_ids)
     wide = [row for row in rows if len(row.replicas) > left]

@@ -14,7 +14,7 @@ from typing import Any
 
 from agent.status import warning
 from smoketests.cluster.view import CannotTell, NotAsked, some
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 
@@ -25,7 +25,7 @@ CHECKS = ()
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     throttled = situation.kafka.throttled
     if throttled is None:
         raise CannotTell("; ".join(situation.kafka.untold) or "Kafka did not tell whether replication is throttled")

@@ -14,7 +14,7 @@ from typing import Any
 
 from agent.status import critical, unknown
 from smoketests.gate import formatting
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import CANNOT_TELL, RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 
@@ -25,7 +25,7 @@ CHECKS = ()
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     rows = formatting.held(situation)
     leaving = situation.leaving_ids
     last = [row for row in rows if row.isr and set(row.isr) <= leaving and set(row.replicas) - leaving]

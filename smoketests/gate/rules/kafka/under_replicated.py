@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from agent.status import count_of, critical, warning
 from smoketests.cluster.checks.partitions import missing
 from smoketests.gate import formatting
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 
@@ -34,7 +34,7 @@ CHECKS = ()
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     partitions = situation.partitions
     lacking = [row for row in partitions if missing(row)]
     ours = frozenset() if situation.after else situation.leaving_ids
@@ -56,7 +56,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled(verdicts, healthy, findings, missing=dict(absent), partitions=formatting.rows(rows))
 
 
-def _said(situation: Situation, rows: Sequence[Partition], ours: frozenset[int], limits: Mapping[str, Any]) -> str:
+def _said(situation: GateContext, rows: Sequence[Partition], ours: frozenset[int], limits: Mapping[str, Any]) -> str:
     absent = Counter(broker for row in rows for broker in missing(row) - ours)
     who = ", ".join(f"{situation.broker(broker)} {count} times" for broker, count in absent.most_common(4))
     return f"{formatting.listed(rows, limits)} under-replicated; missing are {who}"

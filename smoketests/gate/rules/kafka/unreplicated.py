@@ -17,7 +17,7 @@ from typing import Any
 
 from agent.status import count_of, critical, warning
 from smoketests.gate import formatting
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.maintenance import PURPOSES as ALL
@@ -29,7 +29,7 @@ CHECKS = ()
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     rows = formatting.held(situation)
     single = [row for row in rows if len(row.replicas) == 1]
     said = f"{formatting.listed(single, limits)} without another replica"

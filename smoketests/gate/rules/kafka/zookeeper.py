@@ -21,7 +21,7 @@ from agent.status import CRITICAL, UNKNOWN, WARNING, Verdict, count_of, critical
 from smoketests.cluster.checks.zk_quorum import voter_count
 from smoketests.cluster.view import CannotTell, ClusterView, NotAsked, some
 from smoketests.gate import ensembles
-from smoketests.gate.context import ZOOKEEPER_ROLE, Situation
+from smoketests.gate.context import ZOOKEEPER_ROLE, GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.maintenance import PURPOSES as ALL
@@ -36,7 +36,7 @@ CHECKS = ()
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     views: dict[frozenset[str], ClusterView] = {}
     for view in _views(situation):
         views.setdefault(frozenset(server.partition("/")[0] for server in view.cluster.zookeeper), view)
@@ -53,11 +53,11 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled(verdicts, "; ".join(healthy), ensembles=evidence)
 
 
-def _views(situation: Situation) -> list[ClusterView]:
+def _views(situation: GateContext) -> list[ClusterView]:
     return [view for view in (situation.view, *situation.served) if view.cluster.zookeeper]
 
 
-def _why_none(situation: Situation) -> str:
+def _why_none(situation: GateContext) -> str:
     """NotAsked's sentence; CannotTell where a ZooKeeper server leaves that no cluster names."""
     seen = situation.identities
     ours = [one.name for one in situation.leaving if ZOOKEEPER_ROLE in one.roles or seen.runs(one, ZOOKEEPER_ROLE)]
@@ -68,7 +68,7 @@ def _why_none(situation: Situation) -> str:
     return "the inventory names no ZooKeeper of this cluster"
 
 
-def _of_view(situation: Situation, view: ClusterView, limits: Mapping[str, Any]) -> tuple[list[Verdict], str]:
+def _of_view(situation: GateContext, view: ClusterView, limits: Mapping[str, Any]) -> tuple[list[Verdict], str]:
     if view.zookeeper is None:
         return [unknown(view.problems.get("zookeeper") or "ZooKeeper was not asked")], ""
     members = view.zookeeper.members
@@ -81,7 +81,7 @@ def _of_view(situation: Situation, view: ClusterView, limits: Mapping[str, Any])
     return found, f"{_left(members, leaving, limits)} in step are left, enough for a majority"
 
 
-def _leaving(situation: Situation, view: ClusterView) -> list[Member]:
+def _leaving(situation: GateContext, view: ClusterView) -> list[Member]:
     """The ensemble's servers on the hosts that leave."""
     assert view.zookeeper
     found: list[Member] = []

@@ -14,7 +14,7 @@ from typing import Any
 from agent.status import FINE, UNKNOWN
 from smoketests.cluster.view import NotAsked
 from smoketests.gate import host_findings
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult
 from smoketests.gate.maintenance import PURPOSES as ALL
 
@@ -25,7 +25,7 @@ CHECKS = ()
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     hosts = situation.must_be_well
     if not hosts:
         raise NotAsked("no other machine in the inventory's cluster")
@@ -35,6 +35,6 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return host_findings.judged(situation, troubles, healthy, silent=bad)
 
 
-def _is_odd(situation: Situation, name: str) -> bool:
+def _is_odd(situation: GateContext, name: str) -> bool:
     report = situation.view.reports.get(name)
     return report is None or not report.report.findings or report.reach.status not in FINE

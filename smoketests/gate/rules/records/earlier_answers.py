@@ -16,7 +16,7 @@ from typing import Any
 from agent.formats.text import printable
 from agent.status import warning
 from smoketests.cluster.view import some
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import GO, RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
 
@@ -27,7 +27,7 @@ CHECKS = ()
 FINAL = ""
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     others = [] if situation.after else list(_others(situation))
     accepted = [one.words for one in situation.accepted]
     verdicts = []
@@ -38,7 +38,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled(verdicts, "nobody else got GO within the last hour", others=others[:50], standing=accepted[:50])
 
 
-def _others(situation: Situation) -> Iterator[str]:
+def _others(situation: GateContext) -> Iterator[str]:
     """GO for other hosts, or for these by somebody else, each once; what was done since is left out. Newest first."""
     done: set[frozenset[str]] = set()
     me = situation.who.partition(" (pid")[0]

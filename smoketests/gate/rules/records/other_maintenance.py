@@ -16,7 +16,7 @@ from typing import Any
 
 from agent.status import Verdict, critical, warning
 from smoketests.cluster.view import CannotTell, some
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.lock import Lock
 from smoketests.gate.maintenance import PURPOSES as ALL
@@ -28,7 +28,7 @@ CHECKS = ()
 FINAL = "release it with `smoke gate release ID` once its owner agrees"
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     if situation.locks is None:
         raise CannotTell(situation.unread.get("locks", "the locks cannot be read"))
     clusters = {view.cluster.name for view in (situation.view, *situation.served)} | situation.serving
@@ -43,11 +43,11 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled(verdicts, f"no other maintenance is open, by {situation.store}", locks=[*open_ones, *forgotten])
 
 
-def _is_ours(situation: Situation, lock: Lock) -> bool:
+def _is_ours(situation: GateContext, lock: Lock) -> bool:
     return lock.id == situation.maintenance.lock or (situation.after and set(lock.hosts) == situation.names)
 
 
-def _own(situation: Situation, locks: Sequence[Lock]) -> list[Verdict]:
+def _own(situation: GateContext, locks: Sequence[Lock]) -> list[Verdict]:
     """What is wrong with the asker's own lock, if one is named."""
     named = situation.maintenance.lock
     ours = next((lock for lock in locks if lock.id == named), None)

@@ -20,7 +20,7 @@ from agent.formats.text import printable
 from agent.status import CRITICAL, UNKNOWN, Verdict, critical, unknown, warning
 from smoketests.cluster.view import CannotTell, NotAsked, some, told
 from smoketests.gate import playbook_runs
-from smoketests.gate.context import Situation
+from smoketests.gate.context import GateContext
 from smoketests.gate.decision import OF_VERDICT, Finding, RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.maintenance import PURPOSES as ALL
@@ -40,7 +40,7 @@ class Process(NamedTuple):
     pid: int
 
 
-def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
+def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     if situation.runs is None:
         raise (CannotTell if situation.after else NotAsked)(situation.unread.get("runs", "the journals cannot be read"))
     verdicts: list[Verdict] = []
@@ -58,7 +58,7 @@ def judge(situation: Situation, limits: Mapping[str, Any]) -> RuleResult:
     return ruled(verdicts, "no playbook left anything behind that it changed", findings, runs=seen[:50])
 
 
-def _still_so(situation: Situation, run: Run, limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _still_so(situation: GateContext, run: Run, limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What of this run's changes is still as it made it, and what cannot be told, each a status and a clause."""
     by_kind: dict[str, list[Change]] = {}
     for change in run.changes:
@@ -77,7 +77,7 @@ def _still_so(situation: Situation, run: Run, limits: Mapping[str, Any]) -> Iter
         yield UNKNOWN, f"it disabled {change.item}, and nothing says that it is enabled again (systemctl is-enabled)"
 
 
-def _orders(situation: Situation, changes: list[Change], limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _orders(situation: GateContext, changes: list[Change], limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if not changes:
         return
     now = {row.name: row.replicas for row in situation.partitions}
@@ -93,7 +93,7 @@ def _orders(situation: Situation, changes: list[Change], limits: Mapping[str, An
         yield CRITICAL, f"it changed the order of replicas of {which}, and that is still so"
 
 
-def _throttles(situation: Situation, changes: list[Change], limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _throttles(situation: GateContext, changes: list[Change], limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if not changes:
         return
     throttled = situation.kafka.throttled
@@ -104,6 +104,6 @@ def _throttles(situation: Situation, changes: list[Change], limits: Mapping[str,
         yield CRITICAL, f"replication is still throttled: {some(left, limits['named'])}"
 
 
-def _runs(situation: Situation, name: str) -> bool:
+def _runs(situation: GateContext, name: str) -> bool:
     hosts = [host for host in situation.view.hosts if host.name == name]
     return any(row.facts.pid for row in told(situation.view, "services", Process, hosts))

@@ -9,10 +9,10 @@ from agent.expected import Expected, ExpectedMount
 from agent.host import Stuck
 from agent.status import Finding
 from tests.agent.jbod import EXPECTED, broker, usage
-from tests.machine import HandmadeHost, next_run, run_checks
+from tests.machine import FakeHost, next_run, run_checks
 
 
-def asked(host: HandmadeHost) -> Finding:
+def asked(host: FakeHost) -> Finding:
     (finding,) = run_checks(host, "disk_balance")
     return finding
 

@@ -23,7 +23,7 @@ from agent.sources.kernel.pcie_lines import SLOT_EMPTY
 from agent.state import State
 from agent.status import Finding
 from tests.agent.sources.kernel.test_line_patterns import QUIET, damaged
-from tests.machine import BOOT, HandmadeHost, by_item, next_run, run_checks
+from tests.machine import BOOT, FakeHost, by_item, next_run, run_checks
 
 DAY_S = 86400.0
 
@@ -51,16 +51,16 @@ def records(*texts: str, hours_ago: float = 1.0, first: int = 100) -> list[str]:
     ]
 
 
-def machine(*texts: str, hours_ago: float = 1.0, **options: Any) -> HandmadeHost:
+def machine(*texts: str, hours_ago: float = 1.0, **options: Any) -> FakeHost:
     answers = {"disks": DISKS, "kernel_records": records(*texts, hours_ago=hours_ago), **PLACES}
-    return HandmadeHost(answers={**answers, **options.pop("answers", {})}, **options)
+    return FakeHost(answers={**answers, **options.pop("answers", {})}, **options)
 
 
-def look(host: HandmadeHost) -> dict[str, Finding]:
+def look(host: FakeHost) -> dict[str, Finding]:
     return by_item(run_checks(host, "disk_errors"))
 
 
-def trouble(host: HandmadeHost) -> dict[str, tuple[str, tuple[str, ...]]]:
+def trouble(host: FakeHost) -> dict[str, tuple[str, tuple[str, ...]]]:
     return {
         item: (finding.status, tuple(finding.facts["kinds"]))
         for item, finding in look(host).items()

@@ -10,7 +10,7 @@ from agent.host import Disk
 from agent.machine.live import LiveHost
 from agent.state import State
 from agent.status import Finding
-from tests.machine import HandmadeHost, next_run, run_checks
+from tests.machine import FakeHost, next_run, run_checks
 
 LIMITS = disk_latency.LIMITS
 BUSY = disk_latency.Facts("sda", True, "the last run", 600.0, 5000, 5000, 10000, 4.0, 6.0, 40.0, 2, 2)
@@ -20,16 +20,16 @@ def row(reads: int = 1000, read_ms: int = 5000, writes: int = 1000, write_ms: in
     return f"   8       0 sda {reads} 0 8000 {read_ms} {writes} 0 8000 {write_ms} {in_flight} 9000 10000\n"
 
 
-def machine(diskstats: str, rotational: bool = True) -> HandmadeHost:
+def machine(diskstats: str, rotational: bool = True) -> FakeHost:
     disk = Disk("sda", "physical", "ST8000NM0055", "ZA1BC2", "", 8 << 40, rotational, "ata", "", "8:0")
-    return HandmadeHost(files={"/proc/diskstats": diskstats}, answers={"disks": [disk]})
+    return FakeHost(files={"/proc/diskstats": diskstats}, answers={"disks": [disk]})
 
 
-def later(host: HandmadeHost, diskstats: str, after_s: float = 600.0) -> HandmadeHost:
+def later(host: FakeHost, diskstats: str, after_s: float = 600.0) -> FakeHost:
     return next_run(host, after_s, files={"/proc/diskstats": diskstats})
 
 
-def judged(host: HandmadeHost) -> Finding:
+def judged(host: FakeHost) -> Finding:
     (finding,) = run_checks(host, "disk_latency")
     return finding
 
@@ -136,7 +136,7 @@ def test_a_disk_that_the_kernel_does_not_count_is_unknown(rubbish: str) -> None:
 
 
 def test_a_machine_without_disks_is_unknown() -> None:
-    host = HandmadeHost(files={"/proc/diskstats": row()}, answers={"disks": []})
+    host = FakeHost(files={"/proc/diskstats": row()}, answers={"disks": []})
 
     assert judged(host).status == "unknown"
 

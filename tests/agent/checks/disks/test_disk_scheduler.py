@@ -10,7 +10,7 @@ from agent.checks.disks import disk_scheduler
 from agent.expected import Expected, ExpectedMount
 from agent.host import CannotTell, Disk
 from agent.machine.live import LiveHost
-from tests.machine import HandmadeHost, by_item, next_run, run_checks
+from tests.machine import FakeHost, by_item, next_run, run_checks
 
 
 def disk(name: str, **known: Any) -> Disk:
@@ -37,8 +37,8 @@ ANSWERS = {
 MOUNTS = Expected(roles=("broker",), mounts=(ExpectedMount("/kafka/d1"),))
 
 
-def machine(expected: Expected = MOUNTS) -> HandmadeHost:
-    return HandmadeHost(files=FILES, answers=ANSWERS, expected=expected)
+def machine(expected: Expected = MOUNTS) -> FakeHost:
+    return FakeHost(files=FILES, answers=ANSWERS, expected=expected)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from agent.expected import Expected, ExpectedMount
 from agent.host import CannotTell, Missing, Process, Stuck, Touched
 from agent.status import Finding
 from tests.agent.jbod import EXPECTED, FSTAB, MOUNTINFO, TB, broker, disk, rows, usage
-from tests.machine import NOW, HandmadeHost, by_item, next_run, run_checks
+from tests.machine import NOW, FakeHost, by_item, next_run, run_checks
 
 HEALTHY = mounts.Facts("/kafka/d1 on sdb", True, device="sdb1", fstype="ext4", probed="/kafka/d1")
 LAST_ERROR = "/sys/fs/ext4/sdb1/last_error_time"
@@ -22,11 +22,11 @@ ERRORS = "/sys/fs/ext4/sdb1/errors_count"
 DAY = 86400
 
 
-def mounts_of(host: HandmadeHost) -> Dict[str, Finding]:
+def mounts_of(host: FakeHost) -> Dict[str, Finding]:
     return by_item(run_checks(host, "mounts"))
 
 
-def d1(host: HandmadeHost) -> Finding:
+def d1(host: FakeHost) -> Finding:
     """The finding of /kafka/d1; /kafka/d2 must not be drawn into it."""
     found = mounts_of(host)
     assert found["/kafka/d2"].status == "ok", found["/kafka/d2"].verdict
@@ -192,7 +192,7 @@ KAFKA = Process(7, "java", ("java", "kafka.Kafka", "/etc/kafka/server.properties
 STATUS = "Name:\tjava\nUid:\t997\t997\t997\t997\nGid:\t998\t998\t998\t998\nGroups:\t998 \nCapEff:\t{}\n"
 
 
-def owned(write: Touched, capable: str = "0000000000000000", **files: Any) -> HandmadeHost:
+def owned(write: Touched, capable: str = "0000000000000000", **files: Any) -> FakeHost:
     """A broker of user kafka that keeps its partitions in /kafka/d1/data, which belongs to root."""
     return broker(
         {"/proc/7/status": STATUS.format(capable), **files},
@@ -244,7 +244,7 @@ ZOOKEEPER = Process(
 ZOO_CFG = "dataDir=/kafka/d1/zookeeper\ndataLogDir=/kafka/d2\nclientPort=2181\n"
 
 
-def zookeeper(files: Dict[str, Any] | None = None, answers: Dict[str, Any] | None = None) -> HandmadeHost:
+def zookeeper(files: Dict[str, Any] | None = None, answers: Dict[str, Any] | None = None) -> FakeHost:
     own = {
         "processes": [ZOOKEEPER],
         "touch read /z.cfg": Touched("", {"text": ZOO_CFG}),
@@ -484,7 +484,7 @@ def test_errors_without_a_time_stay_a_warning(at: str) -> None:
 # Hung
 
 
-def hanging(kind: str = "stat", pid: int = 311, state: str = "D", **answers: Any) -> HandmadeHost:
+def hanging(kind: str = "stat", pid: int = 311, state: str = "D", **answers: Any) -> FakeHost:
     """/kafka/d1 hangs, and leaves a process behind."""
     left = f"{pid} (python3) {state} 1 311 311 0 -1 4194624 1113 0 0 0 3 1 0 0 20 0 1 0 8841 0 0\n"
     answers[f"touch {kind} /kafka/d1"] = Stuck(f"{kind} of /kafka/d1", 4.0, "", pid)
@@ -645,7 +645,7 @@ def test_a_size_is_given_in_a_unit_a_person_reads() -> None:
 BTRFS = "31 20 0:45 / /kafka/d1 rw,noatime - btrfs /dev/sdc rw,space_cache=v2"
 
 
-def on_two_disks(expected: ExpectedMount, fstab: str) -> HandmadeHost:
+def on_two_disks(expected: ExpectedMount, fstab: str) -> FakeHost:
     """A btrfs over sdb and sdc: the mount names sdc, and udev's link of its UUID points at sdb."""
     return broker(
         {

@@ -15,7 +15,7 @@ from agent.host import Answer, CannotTell, Disk, Host
 from agent.sources.smart import report as smart_report
 from agent.sources.smart import smartctl
 from agent.status import Finding
-from tests.machine import HandmadeHost, by_item, next_run, run_checks
+from tests.machine import FakeHost, by_item, next_run, run_checks
 
 DISKS = ("sda", "sdb", "sdc", "sdd")
 
@@ -46,9 +46,9 @@ def md(name: str = "md0", **changes: str) -> Dict[str, Any]:
     return files
 
 
-def machine(files: Dict[str, Any], expected: Optional[Expected] = None) -> HandmadeHost:
+def machine(files: Dict[str, Any], expected: Optional[Expected] = None) -> FakeHost:
     disks = [Disk(name, "physical", "ST8000", f"ZA{name}", "", 8 << 40, True, "ata", "", "") for name in DISKS]
-    return HandmadeHost(files=files, answers={"disks": disks}, expected=expected)
+    return FakeHost(files=files, answers={"disks": disks}, expected=expected)
 
 
 FAILED = {"degraded": "1", "sdc1_state": "faulty", "sdc1_slot": "none"}
@@ -108,7 +108,7 @@ def test_a_machine_without_array_or_controller_is_skipped_once() -> None:
 
 
 def test_a_machine_whose_disks_cannot_be_listed_is_unknown() -> None:
-    (finding,) = run_checks(HandmadeHost(), "raid")
+    (finding,) = run_checks(FakeHost(), "raid")
 
     assert finding.status == "unknown"
 

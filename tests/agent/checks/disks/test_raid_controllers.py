@@ -16,27 +16,27 @@ from agent.sources.smart import report as smart_report
 from agent.sources.smart import smartctl
 from agent.status import Finding
 from tests.agent.sources.raid import outputs
-from tests.machine import HandmadeHost, by_item, run_checks
+from tests.machine import FakeHost, by_item, run_checks
 
 ALL = "/call show all J"
 DRIVES = "/call/eall/sall show all J"
 
 
-def machine(driver: str, commands: Mapping[str, Any], expected: Optional[Expected] = None) -> HandmadeHost:
+def machine(driver: str, commands: Mapping[str, Any], expected: Optional[Expected] = None) -> FakeHost:
     files = {f"/sys/bus/pci/drivers/{driver}/0000:03:00.0": "", "/sys/block/sda/size": "8"}
     answers = {command: Answer(0, out, "") if isinstance(out, str) else out for command, out in commands.items()}
-    return HandmadeHost(files=files, commands=answers, expected=expected, answers={"disks": []})
+    return FakeHost(files=files, commands=answers, expected=expected, answers={"disks": []})
 
 
 WELL = outputs.drive_details("252:0")
 
 
-def megaraid(show_all: Any, drives: Any = WELL, rebuild: Any = outputs.REBUILD) -> HandmadeHost:
+def megaraid(show_all: Any, drives: Any = WELL, rebuild: Any = outputs.REBUILD) -> FakeHost:
     commands = {ALL: show_all, DRIVES: drives, "/call/eall/sall show rebuild J": rebuild}
     return machine("megaraid_sas", {f"storcli64 {words}": out for words, out in commands.items()})
 
 
-def found(host: HandmadeHost) -> Dict[str, Finding]:
+def found(host: FakeHost) -> Dict[str, Finding]:
     return by_item(run_checks(host, "raid"))
 
 
@@ -229,7 +229,7 @@ def test_a_controller_that_hangs_hides_no_other() -> None:
 
 
 def test_the_driver_of_no_card_is_no_controller() -> None:
-    host = HandmadeHost(files={"/sys/bus/pci/drivers/megaraid_sas/bind": "", "/sys/block/sda/size": "8"})
+    host = FakeHost(files={"/sys/bus/pci/drivers/megaraid_sas/bind": "", "/sys/block/sda/size": "8"})
 
     assert found(host)["-"].status == "skipped"
 
@@ -241,7 +241,7 @@ def test_the_volumes_of_a_plain_hba_are_read_from_the_kernel(state: str, status:
     base = "/sys/class/raid_devices/0:1:0:0"
     files = {f"{base}/state": state, f"{base}/level": "raid1", "/sys/block/sda/size": "8"}
 
-    assert found(HandmadeHost(files=files))["volume 0:1:0:0"].status == status
+    assert found(FakeHost(files=files))["volume 0:1:0:0"].status == status
 
 
 def test_a_virtual_drive_is_found_below_its_mount() -> None:

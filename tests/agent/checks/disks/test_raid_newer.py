@@ -20,12 +20,12 @@ from agent.status import Finding
 from tests.agent.checks.disks.test_raid_controllers import found, machine, megacli_says
 from tests.agent.sources.raid import newer_outputs as newer
 from tests.agent.sources.raid import outputs
-from tests.machine import HandmadeHost
+from tests.machine import FakeHost
 
 ADAPTEC, DELL, HPE, VMWARE = "0x9005", "0x1028", "0x1590", "0x15ad"
 
 
-def card(driver: str, vendor: str, commands: Mapping[str, Any]) -> HandmadeHost:
+def card(driver: str, vendor: str, commands: Mapping[str, Any]) -> FakeHost:
     host = machine(driver, commands)
     host.files["/sys/bus/pci/devices/0000:03:00.0/subsystem_vendor"] = vendor + "\n"
     return host
@@ -320,7 +320,7 @@ def btrfs(**changes: str) -> Dict[str, Finding]:
     }
     told.update({"devices/sdb": "", "devices/sdc": "", f"allocation/data/{changes.pop('profile', 'raid1')}/flags": "x"})
     told.update({name.replace("__", "/"): word for name, word in changes.items()})
-    host = HandmadeHost(
+    host = FakeHost(
         files={
             "/proc/self/mountinfo": "31 20 0:45 / /kafka/d1 rw,noatime - btrfs /dev/sdb rw\n",
             "/sys/block/sdb/size": "8",
@@ -377,7 +377,7 @@ def test_an_old_smart_array_is_read_through_ssacli() -> None:
 def boss(text: Any, model: str = "DELLBOSS VD", tool: str = "mvcli") -> Dict[str, Finding]:
     volume = Disk("sda", "physical", model, "BOSS1", "", 480 * 10**9, False, "ata", "s1", "8:0")
     return found(
-        HandmadeHost(
+        FakeHost(
             files={"/sys/block/sda/size": "8"},
             commands={f"{tool} info -o vd": Answer(0, text, "") if isinstance(text, str) else text},
             answers={"disks": [volume]},
@@ -422,7 +422,7 @@ def pool(text: str, as_json: bool = False) -> Dict[str, Finding]:
         "zpool status -P -j": Answer(0, text, "") if as_json else Answer(2, "", "invalid option 'j'"),
         "zpool status -P": Answer(0, text, ""),
     }
-    host = HandmadeHost(
+    host = FakeHost(
         files={
             "/proc/self/mountinfo": "31 20 0:45 / /kafka/d1 rw,noatime - zfs tank/kafka rw\n",
             "/sys/block/sda/size": "8",
@@ -481,7 +481,7 @@ def test_a_pool_that_zpool_does_not_tell_of_is_unknown_and_zpool_is_not_asked_wi
     cut = pool(newer.zpool().partition("errors:")[0])
     assert cut["zfs"].status == "unknown" and "cut short" in cut["zfs"].verdict.reason
 
-    (none,) = found(HandmadeHost(files={"/sys/block/sda/size": "8"}, answers={"disks": []})).values()
+    (none,) = found(FakeHost(files={"/sys/block/sda/size": "8"}, answers={"disks": []})).values()
     assert none.status == "skipped"
 
 

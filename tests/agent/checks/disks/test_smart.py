@@ -21,7 +21,7 @@ from agent.sources.smart import smartctl
 from agent.sources.smart.report import Facts
 from tests.agent.sources.smart import made_reports as reports
 from tests.agent.sources.smart.made_reports import ata, changed, disk, printed, sas, scan
-from tests.machine import HandmadeHost, by_item, next_run, run_checks
+from tests.machine import FakeHost, by_item, next_run, run_checks
 
 DAY_S = 86400.0
 ATA = Facts(path="/dev/sdb", kind="ata", model="ST8000NM0055", serial="ZA1BC2DE", passed=True, attributes=20)
@@ -46,10 +46,10 @@ NVME = Facts(
 )
 
 
-def machine(report: Any, expected: Optional[Expected] = None, **answers: Any) -> HandmadeHost:
+def machine(report: Any, expected: Optional[Expected] = None, **answers: Any) -> FakeHost:
     """A machine with one SATA disk, sdb, that says this."""
     answer = printed(report) if isinstance(report, dict) else report
-    return HandmadeHost(
+    return FakeHost(
         commands={**scan("/dev/sdb scsi"), reports.asked("/dev/sdb"): answer},
         answers={"disks": [disk("sdb", "ZA1BC2DE", slot="pci-0000:00:1f.2-ata-2")], **answers},
         expected=expected,
@@ -298,7 +298,7 @@ def test_without_root_or_smartctl_every_disk_says_so() -> None:
 
     missing = ToolMissing("smartctl is not installed (package smartmontools)")
     commands = {"smartctl --json --scan": missing, reports.asked("/dev/sdb"): missing}
-    host = HandmadeHost(commands=commands, answers={"disks": [disk("sdb", "ZA1"), disk("sdc", "ZA2")]})
+    host = FakeHost(commands=commands, answers={"disks": [disk("sdb", "ZA1"), disk("sdc", "ZA2")]})
     findings = run_checks(host, "smart")
     assert [finding.status for finding in findings] == ["unknown", "unknown"]
     assert all("smartmontools" in finding.verdict.reason for finding in findings[:1])
@@ -325,7 +325,7 @@ def test_a_scan_that_hangs_is_one_item_and_hides_no_disk() -> None:
     ],
 )
 def test_what_has_no_smart_by_nature_is_skipped_with_a_reason(shown: Any) -> None:
-    host = HandmadeHost(commands=scan(), answers={"disks": [shown]})
+    host = FakeHost(commands=scan(), answers={"disks": [shown]})
     host.commands[reports.asked("/dev/sda", "cciss,0")] = refused("failed: No such device or address")
     for number in range(1, 8):
         host.commands[reports.asked("/dev/sda", f"cciss,{number}")] = refused("failed: No such device or address")
@@ -388,7 +388,7 @@ def test_an_nvme_disk_without_its_health_log_is_unknown_though_it_passed() -> No
 
 
 def test_a_machine_without_any_disk_is_unknown() -> None:
-    (finding,) = run_checks(HandmadeHost(commands=scan(), answers={"disks": []}), "smart")
+    (finding,) = run_checks(FakeHost(commands=scan(), answers={"disks": []}), "smart")
 
     assert (finding.item, finding.status) == ("-", "unknown")
 
@@ -451,13 +451,13 @@ def test_a_disk_that_was_replaced_is_not_missed() -> None:
     assert [found.item for found in run_checks(next_run(replaced), "smart")] == ["ZA1NEW00"]
 
 
-def raid_machine(count: int, **answers: Any) -> HandmadeHost:
+def raid_machine(count: int, **answers: Any) -> FakeHost:
     """A MegaRAID card with disks 8, 9, … behind one virtual disk."""
     members = [f"/dev/bus/0 megaraid,{8 + index}" for index in range(count)]
     commands: Dict[str, Any] = scan(*members)
     for index in range(count):
         commands[reports.asked("/dev/bus/0", f"megaraid,{8 + index}")] = printed(ata(f"ZA1RAID{index}", wwn=None))
-    return HandmadeHost(
+    return FakeHost(
         commands=commands, answers={"disks": [disk("sda", "6d0946", model="PERC H730P", bus="scsi")], **answers}
     )
 
@@ -574,7 +574,7 @@ def test_disks_behind_an_hpe_card_are_probed_until_there_are_no_more() -> None:
     for number in range(8):
         there = printed(ata(f"ZA1HPE{number}", wwn=None)) if number < 4 else refused("Smartctl open device failed")
         commands[reports.asked("/dev/sg0", f"cciss,{number}")] = there
-    host = HandmadeHost(
+    host = FakeHost(
         files={"/sys/class/scsi_generic/sg0/device/type": "12\n", "/sys/class/scsi_generic/sg1/device/type": "0\n"},
         commands=commands,
         answers={"disks": [disk("sda", "600508b1", model="LOGICAL VOLUME", bus="scsi")]},
@@ -597,7 +597,7 @@ def test_both_paths_of_a_sas_disk_are_one_item() -> None:
     assert [finding.item for finding in run_checks(host, "smart")] == ["Z1Z0AAAA"]
 
 
-class CountingHost(HandmadeHost):
+class CountingHost(FakeHost):
     """Counts what it starts, and takes a while for each."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -634,12 +634,12 @@ OLD = Answer(
 )
 
 
-def old_machine(**texts: Answer) -> HandmadeHost:
+def old_machine(**texts: Answer) -> FakeHost:
     """A machine whose smartctl has no JSON, with these disks."""
     listed = "\n".join(f"/dev/{name} -d scsi # /dev/{name}, SCSI device" for name in texts)
     commands: Dict[str, Any] = {"smartctl --json --scan": OLD, "smartctl --scan": Answer(0, listed, "")}
     commands.update({reports.asked(f"/dev/{name}", as_json=False): answer for name, answer in texts.items()})
-    return HandmadeHost(commands=commands, answers={"disks": [disk(name, f"SER{name}") for name in texts]})
+    return FakeHost(commands=commands, answers={"disks": [disk(name, f"SER{name}") for name in texts]})
 
 
 def test_an_old_smartctl_is_read_through_pysmart_with_one_process_a_disk() -> None:
@@ -778,5 +778,5 @@ def test_damaged_memory_is_no_memory() -> None:
     state = json.loads(host.state.dump())
     state["notes"] = {"smart/disks": {"X": [1]}, "smart/labels": [3]}
 
-    damaged = HandmadeHost(commands=host.commands, answers=host.answers, state=json.dumps(state))
+    damaged = FakeHost(commands=host.commands, answers=host.answers, state=json.dumps(state))
     assert [found.status for found in run_checks(damaged, "smart")] == ["ok"]

@@ -254,10 +254,10 @@ def test_a_disk_that_fails_its_own_judgement_has_all_its_evidence_in_one_row() -
 def test_a_disk_that_failed_is_critical_though_smartctl_could_not_open_it_for_all_its_questions() -> None:
     from agent.sources.smart import smartctl
     from tests.agent.sources.smart import made_reports as reports
-    from tests.machine import HandmadeHost
+    from tests.machine import FakeHost
 
     answer = reports.printed(reports.ata(passed=False, exit_status=10))
-    host = HandmadeHost(commands={**reports.scan("/dev/sdb scsi"), reports.asked("/dev/sdb"): answer})
+    host = FakeHost(commands={**reports.scan("/dev/sdb scsi"), reports.asked("/dev/sdb"): answer})
 
     assert smartctl.read(host, "/dev/sdb", "").passed is False
 

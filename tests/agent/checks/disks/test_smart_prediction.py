@@ -17,7 +17,7 @@ from agent.sources.smart import prediction as smart_prediction
 from agent.sources.smart.attributes import Attribute, with_attributes
 from agent.sources.smart.report import Facts
 from agent.state import DAY_S, HISTORY_ROWS
-from tests.machine import HandmadeHost
+from tests.machine import FakeHost
 
 SEAGATE, HGST = "ST8000NM0055-1RM112", "HGST HMS5C4040BLE640"
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc).timestamp()
@@ -37,7 +37,7 @@ def over_days(model: str, days: Sequence[Counts], size_bytes: Optional[int] = 4 
     said, memory = [], ""
     for day, counts in enumerate(days):
         now = START + day * DAY_S
-        host = HandmadeHost(state=memory, now=now)
+        host = FakeHost(state=memory, now=now)
         verdict = smart.judge(smart_history.with_growth(host, disk(model, counts, size_bytes)), smart.LIMITS)
         said.append(f"{verdict.status}: {verdict.reason}")
         memory = host.state.dump()
@@ -107,7 +107,7 @@ def test_the_memory_of_a_disk_whose_counters_move_at_each_run_stays_bounded() ->
     memory, now = "", START
     for run in range(400):
         now = START + run * DAY_S / 8
-        host = HandmadeHost(state=memory, now=now)
+        host = FakeHost(state=memory, now=now)
         smart_history.with_growth(host, disk(SEAGATE, {5: run, 187: run, 197: run % 7}))
         memory = host.state.dump()
 
@@ -145,11 +145,11 @@ ROWS = st.recursive(
 
 @given(ROWS)
 def test_a_damaged_memory_of_a_counter_is_survived(rows: Any) -> None:
-    host = HandmadeHost(now=START)
+    host = FakeHost(now=START)
     smart_history.with_growth(host, disk(SEAGATE, {5: 1}))
     memory = json.loads(host.state.dump())
     memory["history"] = dict.fromkeys(memory["history"], rows)
-    later = HandmadeHost(state=json.dumps(memory), now=START + DAY_S)
+    later = FakeHost(state=json.dumps(memory), now=START + DAY_S)
 
     assert smart.judge(smart_history.with_growth(later, disk(SEAGATE, {5: 2})), smart.LIMITS).status in (
         "ok",

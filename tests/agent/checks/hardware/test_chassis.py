@@ -14,14 +14,14 @@ from agent.host import Stuck
 from agent.sources.bmc.ipmitool import parse_chassis
 from agent.status import CRITICAL, WARNING, Finding
 from tests.agent.sources.bmc.handmade_bmc import CHASSIS, HEALTHY, OLD_ROW, changed, later, machine
-from tests.machine import HandmadeHost, by_item, run_checks
+from tests.machine import FakeHost, by_item, run_checks
 
 LOG = chassis.Facts("event log", 7, log_records=7, log_used_percent=1)
 IERR = "   2 | 11/18/26 | 02:58:10 UTC | Processor #0x81 | IERR | Asserted"
 PERR = "   3 | 11/18/26 | 03:58:10 UTC | Critical Interrupt #0x05 | PCI PERR | Asserted"
 
 
-def found(host: HandmadeHost) -> dict[str, Finding]:
+def found(host: FakeHost) -> dict[str, Finding]:
     return by_item(run_checks(host, "chassis"))
 
 

@@ -9,7 +9,7 @@ import pytest
 from agent.checks.hardware import cooling
 from agent.status import CRITICAL, WARNING, Finding
 from tests.agent.sources.bmc.handmade_bmc import HEALTHY, OLD_ROW, changed, commands, later, machine, without
-from tests.machine import HandmadeHost, by_item, run_checks
+from tests.machine import FakeHost, by_item, run_checks
 
 WELL = cooling.Facts(
     part="FAN1", kind="fan", reading=5400.0, unit="RPM", threshold="", level="", critical_states=(), warning_states=(),
@@ -20,7 +20,7 @@ HOT = "   2 | 11/18/26 | 02:58:10 UTC | Temperature #0x04 | Upper Critical going
 COOL = "   3 | 11/18/26 | 03:20:10 UTC | Temperature #0x04 | Upper Critical going high | Deasserted"
 
 
-def found(host: HandmadeHost) -> dict[str, Finding]:
+def found(host: FakeHost) -> dict[str, Finding]:
     return by_item(run_checks(host, "cooling"))
 
 

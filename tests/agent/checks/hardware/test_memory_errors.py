@@ -13,7 +13,7 @@ from agent.checks.hardware.memory_errors import LIMITS, judge
 from agent.host import Answer, Missing
 from agent.status import Finding
 from tests.agent.sources.kernel.test_line_patterns import QUIET, damaged
-from tests.machine import HandmadeHost, by_item, next_run, run_checks
+from tests.machine import FakeHost, by_item, next_run, run_checks
 
 MC = "/sys/devices/system/edac/mc"
 A1, B1 = "CPU_SrcID#0_MC#0_Chan#0_DIMM#0", "CPU_SrcID#0_MC#0_Chan#1_DIMM#0"
@@ -50,15 +50,15 @@ def records(*texts: str, first: int = 100, at: float = 80_000.0, step: float = 1
     return [f"4,{first + number},{int((at + number * step) * 1e6)},-;{text}" for number, text in enumerate(texts)]
 
 
-def machine(files: Any = None, lines: Any = ()) -> HandmadeHost:
-    return HandmadeHost(files=edac() if files is None else files, answers={"kernel_records": list(lines)})
+def machine(files: Any = None, lines: Any = ()) -> FakeHost:
+    return FakeHost(files=edac() if files is None else files, answers={"kernel_records": list(lines)})
 
 
-def look(host: HandmadeHost) -> dict[str, Finding]:
+def look(host: FakeHost) -> dict[str, Finding]:
     return by_item(run_checks(host, "memory_errors"))
 
 
-def statuses(host: HandmadeHost) -> dict[str, str]:
+def statuses(host: FakeHost) -> dict[str, str]:
     return {item: finding.status for item, finding in look(host).items()}
 
 
@@ -288,7 +288,7 @@ def test_an_uncorrected_error_of_an_old_boot_is_none_of_this() -> None:
     assert statuses(again) == {A1: "ok", B1: "ok"}
 
 
-def with_bmc(*rows: str) -> HandmadeHost:
+def with_bmc(*rows: str) -> FakeHost:
     """A machine with a BMC, whose event log holds these rows."""
     info = f"Version          : 1.5 (v1.5, v2 compliant)\nEntries          : {len(rows)}\n"
     answers = {
@@ -297,7 +297,7 @@ def with_bmc(*rows: str) -> HandmadeHost:
         "sdr elist": "PS1 Status       | C8h | ok  | 10.1 | Presence detected\n",
         "sel list last 200": "".join(f"{row}\n" for row in rows),
     }
-    return HandmadeHost(
+    return FakeHost(
         files={**edac(), "/dev/ipmi0": ""},
         commands={f"ipmitool {words}": Answer(0, out, "") for words, out in answers.items()},
     )

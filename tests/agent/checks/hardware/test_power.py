@@ -13,7 +13,7 @@ from agent.expected import Bmc, Expected
 from agent.host import NoPermission, Stuck, ToolMissing
 from agent.status import Finding
 from tests.agent.sources.bmc.handmade_bmc import HEALTHY, OLD_ROW, changed, commands, later, machine, told, without
-from tests.machine import HandmadeHost, by_item, next_run, run_checks
+from tests.machine import FakeHost, by_item, next_run, run_checks
 
 WELL = power.Facts(
     part="PS1", present=True, faults=(), states=("Presence detected",), notes=(), is_listed=True, was_seen=True, seen=2,
@@ -25,11 +25,11 @@ AC_LOST = "   2 | 11/18/26 | 02:58:10 UTC | Power Supply #0xc9 | Power Supply AC
 AC_BACK = "   3 | 11/18/26 | 03:01:00 UTC | Power Supply #0xc9 | Power Supply AC lost | Deasserted"
 
 
-def found(host: HandmadeHost) -> dict[str, Finding]:
+def found(host: FakeHost) -> dict[str, Finding]:
     return by_item(run_checks(host, "power"))
 
 
-def only(host: HandmadeHost) -> Finding:
+def only(host: FakeHost) -> Finding:
     (finding,) = found(host).values()
     return finding
 
@@ -198,7 +198,7 @@ def test_a_log_that_cannot_be_read_hides_no_fault() -> None:
     ],
 )
 def test_whether_there_is_a_bmc_to_ask(bmc: Bmc, files: dict[str, Any], status: str, reason: str) -> None:
-    finding = only(HandmadeHost(files, commands(), expected=Expected(bmc=bmc)))
+    finding = only(FakeHost(files, commands(), expected=Expected(bmc=bmc)))
 
     assert finding.status == status and reason in finding.verdict.reason
 
@@ -241,7 +241,7 @@ def test_a_refused_cipher_suite_is_followed_by_the_old_one() -> None:
     answers = {lan.format(3, words.replace("ipmitool ", "")): answer for words, answer in commands().items()}
     answers[lan.format(3, "-v chassis status")] = answers.pop(lan.format(3, "chassis status"))
     answers[lan.format(17, "-v chassis status")] = refused
-    host = HandmadeHost({}, answers, expected=Expected(bmc=Bmc("lan", "192.0.2.9", 623, "ops")))
+    host = FakeHost({}, answers, expected=Expected(bmc=Bmc("lan", "192.0.2.9", 623, "ops")))
 
     assert {finding.status for finding in found(host).values()} == {"ok"}
 

@@ -13,7 +13,7 @@ from agent.host import CannotTell, Touched
 from agent.sources.kafka import settings as kafka_settings
 from agent.status import Finding
 from tests.agent.servers import BROKER_CONFIG, ZOOKEEPER_CONFIG, broker, machine, zookeeper
-from tests.machine import HandmadeHost, by_item, run_checks
+from tests.machine import FakeHost, by_item, run_checks
 
 MOUNTS = ("/kafka/d1", "/kafka/d2")
 
@@ -29,14 +29,14 @@ def said(**settings: object) -> str:
     return "".join(f"{name.replace('_', '.')}={value}\n" for name, value in given_.items() if value is not None)
 
 
-def kafka_machine(config: Any, mounted: str = mountinfo(*MOUNTS), **expected: Any) -> HandmadeHost:
+def kafka_machine(config: Any, mounted: str = mountinfo(*MOUNTS), **expected: Any) -> FakeHost:
     fields = {"roles": ("broker",), "layout": "jbod", "mounts": tuple(map(ExpectedMount, MOUNTS)), **expected}
     text = config if isinstance(config, Exception) else Touched("", {"text": config})
     return machine(broker(), files={"/proc/self/mountinfo": mounted}, answers={f"touch read {BROKER_CONFIG}": text},
                    expected=Expected(**fields))  # fmt: skip
 
 
-def look_at(host: HandmadeHost) -> dict[str, Finding]:
+def look_at(host: FakeHost) -> dict[str, Finding]:
     found = by_item(run_checks(host, "kafka_config"))
     assert not [one for one in found.values() if "check failed" in one.verdict.reason], found
     return found

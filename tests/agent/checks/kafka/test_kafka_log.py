@@ -17,7 +17,7 @@ from agent.sources.kafka import json_log
 from agent.sources.kafka import log_events as lines
 from agent.status import Finding
 from tests.agent.servers import BROKER_CONFIG, answers, broker, machine
-from tests.machine import NOW, HandmadeHost, by_item, next_run, run_checks
+from tests.machine import NOW, FakeHost, by_item, next_run, run_checks
 
 LOG, STATE = "/srv/kafka/logs/server.log", "/srv/kafka/logs/state-change.log"
 HEALTHY = kafka_log.Facts("broker", (LOG,))
@@ -92,17 +92,17 @@ def logs(log: Any = None, state: Any = None) -> dict[str, Any]:
     return {**given, f"touch search {LOG}": log or found(), f"touch search {STATE}": state or found(inode=8)}
 
 
-def kafka_machine(**given: Any) -> HandmadeHost:
+def kafka_machine(**given: Any) -> FakeHost:
     return machine(broker(), answers={**logs(), **given.pop("answers", {})}, **given)
 
 
-def look_at(host: HandmadeHost, item: str = "broker") -> Finding:
+def look_at(host: FakeHost, item: str = "broker") -> Finding:
     findings = by_item(run_checks(host, "kafka_log"))
     assert all("check failed" not in finding.verdict.reason for finding in findings.values()), findings
     return findings[item]
 
 
-def after_one_quiet_run(log: str = "", state: str = "", **given: Any) -> HandmadeHost:
+def after_one_quiet_run(log: str = "", state: str = "", **given: Any) -> FakeHost:
     first = kafka_machine()
     assert look_at(first).status == "ok"
     said = {**logs(found(log), found(state, inode=8)), **given.pop("answers", {})}

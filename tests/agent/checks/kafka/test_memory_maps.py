@@ -62,7 +62,7 @@ def test_what_only_root_may_count_is_unknown_and_the_setting_is_told_all_the_sam
 
 def test_a_stopped_broker_keeps_its_row() -> None:
     before = machine(broker(), files={PATH: "262144\n"})
-    kafka.roster(before)
+    kafka.known_servers(before)
 
     found = by_item(run_checks(next_run(before, answers={"processes": []}), "memory_maps"))
     assert found["broker"].status == "skipped" and "does not run" in found["broker"].verdict.reason

@@ -77,7 +77,7 @@ def test_what_only_root_may_count_is_unknown(error: CannotTell) -> None:
 
 def test_a_stopped_broker_keeps_its_row() -> None:
     before = machine(broker(), files=FILE_NR)
-    kafka.roster(before)
+    kafka.known_servers(before)
 
     found = by_item(run_checks(next_run(before, answers={"processes": []}), "open_files"))
     assert (found["broker"].status, found["broker"].verdict.reason[:19]) == ("skipped", "broker does not run")

@@ -12,7 +12,7 @@ from agent.host import Stuck, Touched
 from agent.sources.kafka import java_properties, node_ids
 from agent.status import Finding
 from tests.agent.servers import BROKER_CONFIG, ZOOKEEPER_CONFIG, broker, machine, zookeeper
-from tests.machine import HandmadeHost, by_item, run_checks
+from tests.machine import FakeHost, by_item, run_checks
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 
@@ -23,7 +23,7 @@ def meta(node: Optional[int] = 3, cluster: str = CLUSTER, name: str = "broker.id
     return Touched("", {"text": f"#\n#Thu Nov 20 03:12:00 UTC 2026\n{row}version=0\ncluster.id={cluster}\n"})
 
 
-def kafka_machine(d1: Any, d2: Any, config: str = "", **given_: Any) -> HandmadeHost:
+def kafka_machine(d1: Any, d2: Any, config: str = "", **given_: Any) -> FakeHost:
     answers: Dict[str, Any] = {
         "touch read /kafka/d1/meta.properties": d1, "touch read /kafka/d2/meta.properties": d2,
     }  # fmt: skip
@@ -32,7 +32,7 @@ def kafka_machine(d1: Any, d2: Any, config: str = "", **given_: Any) -> Handmade
     return machine(broker(), answers=answers, **given_)
 
 
-def look_at(host: HandmadeHost, item: str = "broker") -> Finding:
+def look_at(host: FakeHost, item: str = "broker") -> Finding:
     found = by_item(run_checks(host, "server_ids"))
     assert item in found and "check failed" not in found[item].verdict.reason, found
     return found[item]

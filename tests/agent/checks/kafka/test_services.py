@@ -14,7 +14,7 @@ from agent.host import Answer, CannotTell, Touched
 from agent.sources.system import systemd
 from agent.status import Finding
 from tests.agent.servers import BROKER_CONFIG, answers, broker, machine, tcp_table, zookeeper
-from tests.machine import NOW, HandmadeHost, by_item, next_run, run_checks
+from tests.machine import NOW, FakeHost, by_item, next_run, run_checks
 
 HEALTHY = services.Facts(
     item="broker",
@@ -62,7 +62,7 @@ def test_ports_that_nobody_knows_are_unknown() -> None:
     assert status(ports=()) == "unknown"
 
 
-def look_at(host: HandmadeHost, item: str = "broker") -> Finding:
+def look_at(host: FakeHost, item: str = "broker") -> Finding:
     found = by_item(run_checks(host, "services"))
     assert item in found, found
     assert "check failed" not in found[item].verdict.reason

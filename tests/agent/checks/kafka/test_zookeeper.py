@@ -12,7 +12,7 @@ from agent.host import CannotTell, Disk, Process, Refused, Stuck, Touched
 from agent.sources.zookeeper import servers as zookeeper_servers
 from agent.status import Finding
 from tests.agent.sources.zookeeper.test_four_letter import CONS, MNTR, SRVR
-from tests.machine import HandmadeHost, by_item, next_run, run_checks
+from tests.machine import FakeHost, by_item, next_run, run_checks
 
 CONF = "clientPort=2181\ndataDir=/zk/version-2\ndataLogDir=/zk/version-2\nmaxClientCnxns=60\n"
 REFUSAL = "{} is not executed because it is not in the whitelist.\n"
@@ -24,7 +24,7 @@ def answers(server: str = "127.0.0.1 2181", **words: Any) -> dict[str, Any]:
     return {f"exchange {server} {word}": text for word, text in {**WORDS, **words}.items()}
 
 
-def machine(*roles: str, zoo_cfg: str = "", broker: str = "", **words: Any) -> HandmadeHost:
+def machine(*roles: str, zoo_cfg: str = "", broker: str = "", **words: Any) -> FakeHost:
     said: dict[str, Any] = {"processes": [], **answers(**words)}
     for pid, main, path, text in (
         (5, "org.apache.zookeeper.server.quorum.QuorumPeerMain", "/etc/zoo.cfg", zoo_cfg),
@@ -33,10 +33,10 @@ def machine(*roles: str, zoo_cfg: str = "", broker: str = "", **words: Any) -> H
         if text:
             said["processes"].append(Process(pid, "java", ("java", main, path), "kafka", 0.0))
             said[f"touch read {path}"] = Touched("", {"text": text})
-    return HandmadeHost(answers=said, expected=Expected(roles=roles or ("zookeeper",)))
+    return FakeHost(answers=said, expected=Expected(roles=roles or ("zookeeper",)))
 
 
-def only(host: HandmadeHost) -> Finding:
+def only(host: FakeHost) -> Finding:
     (finding,) = run_checks(host, "zookeeper")
     return finding
 
@@ -50,7 +50,7 @@ def test_a_healthy_server_is_quiet() -> None:
 
 
 def test_without_kafka_or_zookeeper_there_is_no_question() -> None:
-    assert only(HandmadeHost(answers={"processes": []})).status == "skipped"
+    assert only(FakeHost(answers={"processes": []})).status == "skipped"
 
 
 def test_silence_is_critical_with_its_playbook_and_well_again_once_it_speaks() -> None:

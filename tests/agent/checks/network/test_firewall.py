@@ -12,7 +12,7 @@ from agent.expected import Expected
 from agent.host import Answer, Process, ToolMissing, Touched
 from agent.sources.firewall.evaluate import Fate
 from agent.status import Finding
-from tests.machine import HandmadeHost, next_run, run_checks
+from tests.machine import FakeHost, next_run, run_checks
 
 NFT = "nft -j list ruleset"
 LOADED = "nf_tables 262144 10 nft_compat, Live 0x0\n"
@@ -41,9 +41,9 @@ def from_source(network: str, length: int) -> list[Any]:
 
 def machine(
     answer: Any = None, *, files: Any = None, commands: Any = None, processes: Any = (), **expected: Any
-) -> HandmadeHost:
+) -> FakeHost:
     said: dict[str, Any] = {"roles": ("broker",), "ports": (9092,), **expected}
-    return HandmadeHost(
+    return FakeHost(
         files={"/proc/modules": LOADED, "/proc/net/route": ROUTES, **(files or {})},
         commands={**({NFT: answer} if answer else {}), **(commands or {})},
         answers={"processes": list(processes)},
@@ -51,7 +51,7 @@ def machine(
     )
 
 
-def only(host: HandmadeHost) -> Finding:
+def only(host: FakeHost) -> Finding:
     (finding,) = run_checks(host, "firewall")
     return finding
 
@@ -75,7 +75,7 @@ def test_nft_is_not_even_asked_where_the_kernel_has_not_loaded_it() -> None:
 
 
 def test_without_kafka_there_is_no_question() -> None:
-    assert only(HandmadeHost()).status == "skipped"
+    assert only(FakeHost()).status == "skipped"
 
 
 def test_a_blocked_port_is_critical_and_names_port_and_chain() -> None:

@@ -13,7 +13,7 @@ from agent.host import Interface
 from agent.sources.network import counters as tcp_counters
 from agent.status import Finding
 from tests.agent import servers
-from tests.machine import HandmadeHost, by_item, next_run, run_checks
+from tests.machine import FakeHost, by_item, next_run, run_checks
 
 ETH0 = Interface("eth0", "physical", "ixgbe", "02:00:00:00:00:01", "0000:05:00.0", "")
 # of Linux 6.1, without most columns
@@ -35,11 +35,11 @@ def files(
     }
 
 
-def machine(**counts: int) -> HandmadeHost:
-    return HandmadeHost(files=files(**counts), answers={"processes": [], "interfaces": [ETH0]})
+def machine(**counts: int) -> FakeHost:
+    return FakeHost(files=files(**counts), answers={"processes": [], "interfaces": [ETH0]})
 
 
-def look(host: HandmadeHost) -> dict[str, Finding]:
+def look(host: FakeHost) -> dict[str, Finding]:
     found = by_item(run_checks(host, "network_path"))
     assert not [one for one in found.values() if "check failed" in one.verdict.reason], found
     return found
@@ -89,7 +89,7 @@ def test_connection_tracking_that_is_full_or_drops(tracked: int, drops: int, sta
 
 
 def test_a_kernel_without_connection_tracking_or_counters_is_skipped() -> None:
-    host = HandmadeHost(answers={"processes": [], "interfaces": [ETH0]})
+    host = FakeHost(answers={"processes": [], "interfaces": [ETH0]})
 
     assert {one.status for one in look(host).values()} == {"skipped"}
 
@@ -122,7 +122,7 @@ def test_counters_of_another_network_namespace_are_not_compared() -> None:
     broker = servers.broker()
     own = {f"/proc/4242/{path.removeprefix('/proc/')}": text for path, text in files(sent=1000, again=1).items()}
     inside = {"link /proc/4242/ns/net": "/proc/4242/ns/net:[4026532999]", "processes": [broker]}
-    first = HandmadeHost(files={**files(10**9, 10**8), **own},
+    first = FakeHost(files={**files(10**9, 10**8), **own},
                          answers={**servers.answers([broker]), **inside, "interfaces": [ETH0]})  # fmt: skip
     assert look(first)[SENT_AGAIN].status == "ok"
 

@@ -23,7 +23,7 @@ from agent.status import Finding
 from tests.agent.sources.kernel.test_line_patterns import QUIET
 from tests.agent.sources.network.test_bonding import ACTIVE_BACKUP, LACP
 from tests.agent.sources.network.test_ethtool import DRIVER, LINK
-from tests.machine import HandmadeHost, by_item, next_run, run_checks
+from tests.machine import FakeHost, by_item, next_run, run_checks
 
 ROOT = pathlib.Path(__file__).parents[4]
 ETH0 = Interface("eth0", "physical", "ixgbe", "02:00:00:00:00:01", "0000:05:00.0", "")
@@ -48,25 +48,25 @@ NEVER = {**NO_LINK, "carrier_up_count": 0}
 SET_DOWN = {"flags": "0x1002", "carrier": None, "operstate": "down", "speed": None, "duplex": None}
 
 
-def machine(eth0: Any = None, eth1: Any = None, **options: Any) -> HandmadeHost:
+def machine(eth0: Any = None, eth1: Any = None, **options: Any) -> FakeHost:
     given: dict[str, Any] = {
         "files": {**port("eth0", **(eth0 or {})), **port("eth1", **(eth1 or {}))},
         "answers": {"interfaces": [ETH0, ETH1, Interface("lo", "virtual", "", "", "", "")]},
         **options,
     }
-    return HandmadeHost(**given)
+    return FakeHost(**given)
 
 
-def look(host: HandmadeHost) -> dict[str, Finding]:
+def look(host: FakeHost) -> dict[str, Finding]:
     """The findings of the host's one run."""
     return host.once("look", lambda: by_item(run_checks(host, "nic_link")))
 
 
-def statuses(host: HandmadeHost) -> dict[str, str]:
+def statuses(host: FakeHost) -> dict[str, str]:
     return {item: finding.status for item, finding in look(host).items()}
 
 
-def later(host: HandmadeHost, eth0: Any, after_s: float = 600.0, **options: Any) -> HandmadeHost:
+def later(host: FakeHost, eth0: Any, after_s: float = 600.0, **options: Any) -> FakeHost:
     """The machine `after_s` later, its eth0 changed; the run before is done."""
     look(host)
     run = next_run(host, after_s, **options)
@@ -218,7 +218,7 @@ def test_what_an_interface_carries_is_its_mean_since_the_last_run() -> None:
     busy = later(first, {"statistics__rx_bytes": 10**9 + 6_000_000, "statistics__tx_bytes": 10**9 + 600})
     uncounted = later(machine(), {"statistics__rx_bytes": None, "statistics__tx_bytes": 7})
 
-    def load(host: HandmadeHost) -> tuple[Any, Any]:
+    def load(host: FakeHost) -> tuple[Any, Any]:
         facts = look(host)["eth0"].facts
         return facts["rx_bytes_per_s"], facts["tx_bytes_per_s"]
 
@@ -261,10 +261,10 @@ def test_a_cable_error_told_by_the_card() -> None:
     )
 
 
-def bonded(description: str, eth1: Any = None) -> HandmadeHost:
+def bonded(description: str, eth1: Any = None) -> FakeHost:
     members = [ETH0._replace(bond="bond0"), ETH1._replace(bond="bond0"), Interface("bond0", "bond", "", "", "", "")]
     files = {**port("eth0"), **port("eth1", **(eth1 or {})), **port("bond0"), "/proc/net/bonding/bond0": description}
-    return HandmadeHost(files=files, answers={"interfaces": members})
+    return FakeHost(files=files, answers={"interfaces": members})
 
 
 def test_a_healthy_bond() -> None:
@@ -305,7 +305,7 @@ def test_a_machine_without_cards_is_skipped() -> None:
 
 
 def test_a_sysfs_of_another_namespace_is_unknown() -> None:
-    host = HandmadeHost(answers={"interfaces": [ETH0]})
+    host = FakeHost(answers={"interfaces": [ETH0]})
 
     assert look(host)["eth0"].status == "unknown"
 

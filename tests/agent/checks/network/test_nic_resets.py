@@ -14,7 +14,7 @@ from agent.expected import Expected, ExpectedInterface
 from agent.host import Answer, Interface, NoPermission
 from agent.status import Finding
 from tests.agent.sources.kernel.test_line_patterns import QUIET, damaged
-from tests.machine import HandmadeHost, by_item, next_run, run_checks
+from tests.machine import FakeHost, by_item, next_run, run_checks
 
 ETH0 = Interface("eth0", "physical", "ixgbe", "02:00:00:00:00:01", "0000:05:00.0", "")
 ETH1 = Interface("eth1", "physical", "ixgbe", "02:00:00:00:00:02", "0000:05:00.1", "")
@@ -62,20 +62,20 @@ def records(*texts: str, first: int = 100, at: float = 86_000.0, step: float = 1
     return [f"3,{first + number},{int((at + number * step) * 1e6)},-;{text}" for number, text in enumerate(texts)]
 
 
-def machine(*lines: str, **options: Any) -> HandmadeHost:
+def machine(*lines: str, **options: Any) -> FakeHost:
     given: dict[str, Any] = {
         "files": files(),
         "commands": ethtool(),
         "answers": {"interfaces": [ETH0, ETH1, *OTHERS], "kernel_records": list(lines)},
     }
-    return HandmadeHost(**{**given, **options})
+    return FakeHost(**{**given, **options})
 
 
-def look(host: HandmadeHost) -> dict[str, Finding]:
+def look(host: FakeHost) -> dict[str, Finding]:
     return by_item(run_checks(host, "nic_resets"))
 
 
-def statuses(host: HandmadeHost) -> dict[str, str]:
+def statuses(host: FakeHost) -> dict[str, str]:
     return {item: finding.status for item, finding in look(host).items()}
 
 
@@ -246,9 +246,9 @@ def test_rubbish_never_fails_the_check(count: str, output: str, texts: list[str]
             assert "the check failed" not in finding.verdict.reason
 
 
-def without_log(timeouts: int) -> HandmadeHost:
+def without_log(timeouts: int) -> FakeHost:
     answers = {"interfaces": [ETH0], "kernel_records": NoPermission("needs root: /dev/kmsg")}
-    return HandmadeHost(files=files(timeouts), commands=ethtool(), answers=answers)
+    return FakeHost(files=files(timeouts), commands=ethtool(), answers=answers)
 
 
 def test_without_the_kernels_log_the_counters_still_tell_and_the_gap_is_said() -> None:

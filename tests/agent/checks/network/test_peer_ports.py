@@ -10,14 +10,14 @@ import pytest
 from agent.checks.network import peer_ports
 from agent.expected import Expected
 from agent.machine.live import LiveHost
-from tests.machine import HandmadeHost, run_checks
+from tests.machine import FakeHost, run_checks
 
 PEERS = ("kafka-a02:9092", "kafka-a03:9092", "zk1:2181")
 
 
-def machine(peers: tuple[str, ...] = PEERS, **whys: str) -> HandmadeHost:
+def machine(peers: tuple[str, ...] = PEERS, **whys: str) -> FakeHost:
     given = {target: whys[name] for target in peers for name in whys if name in target.replace("-", "_")}
-    return HandmadeHost(expected=Expected(roles=("broker",), peers=peers), answers={"connect": given})
+    return FakeHost(expected=Expected(roles=("broker",), peers=peers), answers={"connect": given})
 
 
 def test_peers_that_all_let_us_in_are_ok() -> None:

@@ -11,7 +11,7 @@ from agent.expected import Expected, ExpectedMount
 from agent.host import Answer, Descriptors, Process, Stuck
 from agent.sources.system import antivirus_products
 from agent.status import Finding
-from tests.machine import HandmadeHost, by_item, next_run, run_checks
+from tests.machine import FakeHost, by_item, next_run, run_checks
 
 GROUPS = "descriptors anon_inode:[fanotify]"
 MOUNTS = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n27 22 8:17 / /kafka/d1 rw - xfs /dev/sdb1 rw\n"
@@ -25,8 +25,8 @@ def process(pid: int, *argv: str) -> Process:
 
 def machine(
     *processes: Process, files: Any = None, commands: Any = None, groups: Any = None, **answers: Any
-) -> HandmadeHost:
-    return HandmadeHost(
+) -> FakeHost:
+    return FakeHost(
         files={"/proc/self/mountinfo": MOUNTS, **DPKG, **(files or {})},
         commands=commands,
         answers={"processes": list(processes), GROUPS: groups or Descriptors((), ()), **answers},
@@ -34,7 +34,7 @@ def machine(
     )
 
 
-def only(host: HandmadeHost) -> Finding:
+def only(host: FakeHost) -> Finding:
     (finding,) = run_checks(host, "antivirus")
     return finding
 
@@ -46,7 +46,7 @@ def test_a_machine_without_any_is_one_quiet_item() -> None:
 
 
 def test_a_machine_without_kafka_is_left_alone() -> None:
-    assert only(HandmadeHost(expected=Expected())).status == "skipped"
+    assert only(FakeHost(expected=Expected())).status == "skipped"
 
 
 def test_an_installed_package_is_a_warning() -> None:
@@ -67,7 +67,7 @@ def test_a_removed_package_that_left_its_list_is_not_installed() -> None:
     assert only(machine(files=files, commands=commands)).status == "ok"
 
 
-def rpm_machine(answer: Answer) -> HandmadeHost:
+def rpm_machine(answer: Answer) -> FakeHost:
     names = [name for product in antivirus_products.PRODUCTS for name in product.packages]
     host = machine(
         files={"/var/lib/rpm/rpmdb.sqlite": ""}, commands={" ".join(["rpm -q --qf %{NAME}\n", *names]): answer}

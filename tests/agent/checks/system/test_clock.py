@@ -23,7 +23,7 @@ from tests.agent.sources.system.test_time_daemons import (
     TIMESYNC_LOST,
     mutilated,
 )
-from tests.machine import NOW, HandmadeHost, next_run, run_checks
+from tests.machine import NOW, FakeHost, next_run, run_checks
 
 HEALTHY = clock.Facts(
     daemons=("chronyd",),
@@ -88,14 +88,14 @@ UNKEPT = KernelClock(False, 0.0, 16_000.0)
 
 def machine(
     daemon: str = "", kernel: KernelClock = KEPT, now: float = NOW, roles: str = "broker", **commands: Any
-) -> HandmadeHost:
+) -> FakeHost:
     running = [Process(77, daemon, (f"/usr/sbin/{daemon}",), "root", now - 86400)] if daemon else []
     named = {
         "chronyc": "chronyc -c -n tracking",
         "ntpq": "ntpq -n -c rv",
         "timedatectl": "timedatectl timesync-status --no-pager",
     }
-    return HandmadeHost(
+    return FakeHost(
         commands={named[tool]: answer for tool, answer in commands.items()},
         answers={"processes": running, "kernel_clock": kernel},
         expected=Expected(roles=tuple(roles.split())),
@@ -103,7 +103,7 @@ def machine(
     )
 
 
-def look_at(host: HandmadeHost) -> Finding:
+def look_at(host: FakeHost) -> Finding:
     (finding,) = run_checks(host, "clock")
     assert finding.item == "clock" and "check failed" not in finding.verdict.reason
     return finding
@@ -126,7 +126,7 @@ WELL = CHRONY_3_S.replace("3.000024080", "-0.000024080").replace("1795172961.373
     ],
     ids=["chronyd", "ntpd", "timesyncd", "timesyncd-before-239", "ptp", "kernel"],
 )
-def test_a_clock_that_is_kept_is_ok(host: HandmadeHost) -> None:
+def test_a_clock_that_is_kept_is_ok(host: FakeHost) -> None:
     assert look_at(host).status == "ok"
 
 
@@ -143,7 +143,7 @@ def test_a_clock_that_is_kept_is_ok(host: HandmadeHost) -> None:
     ],
 )
 def test_a_clock_that_is_wrong_or_not_kept_is_critical_whatever_the_daemon_says_of_itself(
-    host: HandmadeHost, words: str
+    host: FakeHost, words: str
 ) -> None:
     finding = look_at(host)
 
@@ -151,7 +151,7 @@ def test_a_clock_that_is_wrong_or_not_kept_is_critical_whatever_the_daemon_says_
     assert words in finding.verdict.reason
 
 
-def timesyncd(said: str, kernel: KernelClock, hours_ago: float, **more: Any) -> HandmadeHost:
+def timesyncd(said: str, kernel: KernelClock, hours_ago: float, **more: Any) -> FakeHost:
     """systemd-timesyncd that set the clock so long ago."""
     host = machine("systemd-timesyncd", kernel, timedatectl=Answer(0, said, ""), **more)
     host.answers["touch stat /run/systemd/timesync/synchronized"] = Touched("", {"mtime": NOW - hours_ago * 3600})

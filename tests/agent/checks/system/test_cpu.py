@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agent.checks.system import cpu
 from agent.host import CpuTimes, Load
 from agent.status import Finding
-from tests.machine import HandmadeHost, by_item, next_run, run_checks
+from tests.machine import FakeHost, by_item, next_run, run_checks
 
 QUIET = cpu.Facts((600.0,), (10.0,), (5.0,), (1.0,), (0.5,))
 PROCESSORS = 8
@@ -52,13 +52,11 @@ def test_only_what_was_held_for_ten_minutes_without_a_break_alarms(
     assert cpu.judge(facts, cpu.LIMITS).status == status
 
 
-def machine(load: float = 1.0) -> HandmadeHost:
-    return HandmadeHost(
-        answers={"load": Load(99.0, 99.0, load, PROCESSORS), "cpu_times": CpuTimes(100, 50, 5, 1, 1000)}
-    )
+def machine(load: float = 1.0) -> FakeHost:
+    return FakeHost(answers={"load": Load(99.0, 99.0, load, PROCESSORS), "cpu_times": CpuTimes(100, 50, 5, 1, 1000)})
 
 
-def later(host: HandmadeHost, seconds: float, **percent: float) -> HandmadeHost:
+def later(host: FakeHost, seconds: float, **percent: float) -> FakeHost:
     """The machine some seconds later, having spent these shares of its time."""
     before = host.answers["cpu_times"]
     spent = seconds * PROCESSORS
@@ -67,7 +65,7 @@ def later(host: HandmadeHost, seconds: float, **percent: float) -> HandmadeHost:
     return next_run(host, after_s=seconds, answers={"cpu_times": now})
 
 
-def look_at(host: HandmadeHost) -> Finding:
+def look_at(host: FakeHost) -> Finding:
     found = by_item(run_checks(host, "cpu"))
     assert sorted(found) == ["cpu", "load"]
     return found["cpu"]

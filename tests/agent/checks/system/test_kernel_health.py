@@ -15,7 +15,7 @@ from agent.host import NoPermission
 from agent.status import Finding
 from tests.agent.servers import broker
 from tests.agent.sources.kernel.test_line_patterns import QUIET, damaged
-from tests.machine import HandmadeHost, by_item, next_run, run_checks
+from tests.machine import FakeHost, by_item, next_run, run_checks
 
 SOFT = "watchdog: BUG: soft lockup - CPU#3 stuck for 23s! [java:4242]"
 HARD = "NMI watchdog: Watchdog detected hard LOCKUP on cpu 3"
@@ -39,13 +39,13 @@ def records(*texts: str, first: int = 100, at: float = 80_000.0, apart_s: float 
     return [f"4,{first + number},{int((at + number * apart_s) * 1e6)},-;{text}" for number, text in enumerate(texts)]
 
 
-def machine(*lines: str, files: Any = None, **answers: Any) -> HandmadeHost:
+def machine(*lines: str, files: Any = None, **answers: Any) -> FakeHost:
     given = {"kernel_records": records(*lines), "processes": [broker()], **answers}
     own = {**SOURCES, **counters(), **(files or {})}
-    return HandmadeHost(files=own, answers=given, expected=Expected(roles=("broker",)))
+    return FakeHost(files=own, answers=given, expected=Expected(roles=("broker",)))
 
 
-def look(host: HandmadeHost) -> dict[str, Finding]:
+def look(host: FakeHost) -> dict[str, Finding]:
     found = by_item(run_checks(host, "kernel_health"))
     assert not [one for one in found.values() if "check failed" in one.verdict.reason], found
     return found

@@ -9,7 +9,7 @@ import pytest
 from agent.checks.system import memory
 from agent.expected import Expected
 from agent.host import Memory
-from tests.machine import HandmadeHost, run_checks
+from tests.machine import FakeHost, run_checks
 
 HEALTHY = memory.Facts(67.1, 33.5, 50.0, 0, 0, True, True)
 GIB = 1 << 30
@@ -39,8 +39,8 @@ def test_swap_in_use_is_for_kafka_machines_a_warning(used: int, expected: str) -
     assert status(swap_used_mb=used, swap_total_mb=8192, kafka_machine=False) == "ok"
 
 
-def machine(total: int, available: int, swap_used: int = 0, roles: Sequence[str] = ("broker",)) -> HandmadeHost:
-    return HandmadeHost(
+def machine(total: int, available: int, swap_used: int = 0, roles: Sequence[str] = ("broker",)) -> FakeHost:
+    return FakeHost(
         answers={"memory": Memory(total, available, 8 * GIB, swap_used)}, expected=Expected(roles=tuple(roles))
     )
 

@@ -13,7 +13,7 @@ from agent.expected import Expected
 from agent.host import Answer, CannotTell, NoPermission, Stuck, Touched
 from agent.status import Finding
 from tests.agent.servers import answers, broker, machine
-from tests.machine import NOW, HandmadeHost, by_item, next_run, run_checks
+from tests.machine import NOW, FakeHost, by_item, next_run, run_checks
 
 HEALTHY = out_of_memory.Facts("broker", (), (), (), (), (), ("/var/log/kafka/server.log",), ())
 HEAP = "java.lang.OutOfMemoryError: Java heap space"
@@ -58,12 +58,12 @@ def logs(**texts: Any) -> dict[str, Any]:
 VMSTAT = {"/proc/vmstat": "nr_free_pages 5\noom_kill 0\n"}
 
 
-def kafka_machine(**given: Any) -> HandmadeHost:
+def kafka_machine(**given: Any) -> FakeHost:
     said = {**logs(log=found()), **given.pop("answers", {})}
     return machine(broker(), files={**VMSTAT, **given.pop("files", {})}, answers=said, **given)
 
 
-def look_at(host: HandmadeHost, item: str = "broker") -> Finding:
+def look_at(host: FakeHost, item: str = "broker") -> Finding:
     findings = by_item(run_checks(host, "out_of_memory"))
     assert all("check failed" not in finding.verdict.reason for finding in findings.values()), findings
     return findings[item]
@@ -206,7 +206,7 @@ JOURNAL = (
 IN_UNIT = {"/proc/4242/cgroup": "0::/system.slice/kafka.service\n"}
 
 
-def journal_machine(since: float, answer: Any) -> HandmadeHost:
+def journal_machine(since: float, answer: Any) -> FakeHost:
     return kafka_machine(
         files=IN_UNIT,
         answers=logs(log=found(), fd2="socket:[99]"),

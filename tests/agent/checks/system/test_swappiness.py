@@ -13,7 +13,7 @@ from agent.checks.system import swappiness
 from agent.expected import Expected
 from agent.host import Memory, NoPermission
 from agent.status import Finding
-from tests.machine import HandmadeHost, by_item, run_checks
+from tests.machine import FakeHost, by_item, run_checks
 
 SWAP = Memory(64 << 30, 32 << 30, 8 << 30, 20 << 20)
 NO_SWAP = Memory(64 << 30, 32 << 30, 0, 0)
@@ -22,15 +22,15 @@ HEALTHY = swappiness.Facts(swappiness=1, swap_total_bytes=8 << 30, swap_used_byt
 
 def machine(
     value: str, memory: Memory = SWAP, files: Optional[Mapping[str, Any]] = None, roles: str = "broker"
-) -> HandmadeHost:
-    return HandmadeHost(
+) -> FakeHost:
+    return FakeHost(
         files={"/proc/sys/vm/swappiness": value, "/proc/sys/vm/max_map_count": "262144\n", **(files or {})},
         answers={"memory": memory, "processes": []},
         expected=Expected(roles=tuple(roles.split())),
     )
 
 
-def look_at(host: HandmadeHost) -> Finding:
+def look_at(host: FakeHost) -> Finding:
     (finding,) = run_checks(host, "swappiness")
     return finding
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, Mapping, Optional, Sequence
 
 from agent.expected import Expected
 from agent.host import Answer
-from tests.machine import HandmadeHost, next_run
+from tests.machine import FakeHost, next_run
 
 # hand-made, as ipmitool 1.8.19 lays them out
 HEALTHY = """\
@@ -78,11 +78,11 @@ def commands(
 
 def machine(
     sensors: str = HEALTHY, log: Sequence[str] = (OLD_ROW,), expected: Optional[Expected] = None, **others: Any
-) -> HandmadeHost:
-    return HandmadeHost({"/dev/ipmi0": ""}, commands(sensors, log, **others), expected=expected)
+) -> FakeHost:
+    return FakeHost({"/dev/ipmi0": ""}, commands(sensors, log, **others), expected=expected)
 
 
-def later(host: HandmadeHost, after_s: float = 600.0, asked: Optional[Mapping[str, Any]] = None) -> HandmadeHost:
+def later(host: FakeHost, after_s: float = 600.0, asked: Optional[Mapping[str, Any]] = None) -> FakeHost:
     """The next run, with other answers of ipmitool if given."""
     return next_run(host, after_s, commands=dict(asked or {}))
 

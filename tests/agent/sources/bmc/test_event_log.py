@@ -12,7 +12,7 @@ from agent.host import CannotTell
 from agent.sources.bmc import event_log, event_log_records
 from agent.sources.bmc.event_log_records import parse_events, parse_info
 from tests.agent.sources.bmc.handmade_bmc import OLD_ROW, SEL_INFO, commands, later, machine
-from tests.machine import HandmadeHost, next_run
+from tests.machine import FakeHost, next_run
 
 # All hand-made, as ipmitool 1.8.18 and 1.8.19 print them.
 ROWS = [
@@ -81,7 +81,7 @@ def ecc(record: int, minute: int, name: str = "A1") -> str:
     return ECC.format(record=record, minute=minute, name=name)
 
 
-def count(host: HandmadeHost) -> int:
+def count(host: FakeHost) -> int:
     return len(event_log.memory_incidents(host))
 
 

@@ -8,7 +8,7 @@ from agent.expected import Expected, ExpectedMount
 from agent.host import CannotTell, Disk, NotApplicable
 from agent.machine.live import LiveHost
 from agent.sources.disks import block_devices
-from tests.machine import HandmadeHost
+from tests.machine import FakeHost
 
 
 def disk(name: str, kind: str = "physical", **known: Any) -> Disk:
@@ -45,8 +45,8 @@ LINKS = {
 }
 
 
-def machine(**given: Any) -> HandmadeHost:
-    return HandmadeHost(files=FILES, answers=LINKS, **given)
+def machine(**given: Any) -> FakeHost:
+    return FakeHost(files=FILES, answers=LINKS, **given)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_nothing_mounted_cannot_be_told() -> None:
 
 
 def test_slaves_that_go_round_in_a_circle_end() -> None:
-    host = HandmadeHost(files={"/sys/block/dm-0/slaves/dm-1": "", "/sys/block/dm-1/slaves/dm-0": ""})
+    host = FakeHost(files={"/sys/block/dm-0/slaves/dm-1": "", "/sys/block/dm-1/slaves/dm-0": ""})
 
     with pytest.raises(CannotTell, match="stands on itself"):
         block_devices.behind(host, "dm-0")
@@ -94,7 +94,7 @@ def test_slaves_that_go_round_in_a_circle_end() -> None:
 def test_a_disk_is_described_as_a_person_finds_it() -> None:
     assert block_devices.describe(machine(), "sda") == "sda (ST8000NM0055, serial ZA1BC2, slot pci-ata-1)"
     assert block_devices.describe(machine(), "sdb") == "sdb"
-    assert block_devices.describe(HandmadeHost(), "sdb") == "sdb"
+    assert block_devices.describe(FakeHost(), "sdb") == "sdb"
 
 
 def test_disks_that_carry_data_are_those_below_the_expected_mounts() -> None:

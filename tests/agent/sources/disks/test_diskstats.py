@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from agent.host import CannotTell
 from agent.sources.disks import diskstats
 from agent.sources.disks.diskstats import DiskStats
-from tests.machine import HandmadeHost
+from tests.machine import FakeHost
 
 # hand-made: a kernel 4.9 line, one with discards (4.18), one with flushes too (5.5)
 OLD = "   8       0 sda 100 1 800 300 50 2 400 200 3 450 500\n"
@@ -25,7 +25,7 @@ def test_every_length_of_line_is_read() -> None:
 
 def test_a_list_without_a_disk_cannot_be_told() -> None:
     with pytest.raises(CannotTell, match="lists no disk"):
-        diskstats.diskstats(HandmadeHost(files={"/proc/diskstats": "rubbish\n"}))
+        diskstats.diskstats(FakeHost(files={"/proc/diskstats": "rubbish\n"}))
 
 
 @given(st.one_of(st.text(), st.text(alphabet="0123456789 sda\n-²", max_size=200)))

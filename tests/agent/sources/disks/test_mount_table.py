@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agent.host import CannotTell, Missing
 from agent.sources.disks import file_system, mount_table
 from agent.sources.disks.mount_table import FstabEntry, Mount
-from tests.machine import HandmadeHost
+from tests.machine import FakeHost
 
 # Recorded on this kind of machine: Debian 12, an ext4 after an error, an XFS, and mounts of the system.
 MOUNTINFO = r"""22 27 0:21 / /proc rw,relatime - proc proc rw
@@ -21,9 +21,9 @@ MOUNTINFO = r"""22 27 0:21 / /proc rw,relatime - proc proc rw
 """
 
 
-def host(mountinfo: str = MOUNTINFO, fstab: str = "", **links: str) -> HandmadeHost:
+def host(mountinfo: str = MOUNTINFO, fstab: str = "", **links: str) -> FakeHost:
     files = {"/proc/self/mountinfo": mountinfo, "/etc/fstab": fstab, "/dev/disk/by-label/x": ""}
-    return HandmadeHost(files=files, answers={f"link {path}": target for path, target in links.items()})
+    return FakeHost(files=files, answers={f"link {path}": target for path, target in links.items()})
 
 
 def test_the_examples_in_the_documentation_hold() -> None:
@@ -81,7 +81,7 @@ def test_the_last_entry_of_fstab_counts_and_no_fstab_is_an_empty_one() -> None:
     assert entry and entry.source == "/dev/b"
 
     del machine.files["/etc/fstab"]
-    assert mount_table.fstab_entry(HandmadeHost(), "/d") is None
+    assert mount_table.fstab_entry(FakeHost(), "/d") is None
 
 
 def test_a_source_is_followed_through_udevs_links() -> None:

@@ -13,7 +13,7 @@ from agent.host import Process, Touched
 from agent.sources.kafka import processes as kafka
 from agent.sources.kafka.java_processes import NOTHING, Started, of_java
 from tests.agent.servers import BROKER_CONFIG, answers, broker, machine, zookeeper
-from tests.machine import NOW, HandmadeHost, next_run, run_checks
+from tests.machine import NOW, FakeHost, next_run, run_checks
 
 QUORUM = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 JAVA = ("/usr/bin/java", "-Xmx6g", "-cp", "/opt/kafka/libs/*", "kafka.Kafka", "/etc/kafka/server.properties")
@@ -23,7 +23,7 @@ LATER = Touched("ENOENT", {})
 def roles(name: str, *argv: str, exe: str = "") -> list[str]:
     """The roles of the servers on a machine that runs this one process."""
     link = {"touch link /proc/7/exe": Touched("", {"target": exe}) if exe else LATER}
-    host = HandmadeHost(answers={"processes": [Process(7, name, argv, "", NOW - 86400)], **link})
+    host = FakeHost(answers={"processes": [Process(7, name, argv, "", NOW - 86400)], **link})
     return [found.role for found in kafka.services(host)]
 
 
@@ -99,7 +99,7 @@ def test_a_server_whose_command_line_stands_in_a_file_is_found(
 ) -> None:
     process = Process(7, "java", ("java", *words), "", NOW - 86400)
     links = {"touch link /proc/7/exe": LATER, "touch link /proc/7/cwd": Touched("", {"target": "/opt/kafka"})}
-    host = HandmadeHost(
+    host = FakeHost(
         answers={"processes": [process], "touch read /opt/kafka/all.args": Touched("", {"text": text}), **links}
     )
 
@@ -111,7 +111,7 @@ def test_a_server_whose_command_line_stands_in_a_file_is_found(
 def test_the_configuration_is_the_first_argument_of_the_class() -> None:
     argv = ("kafka.Kafka", "start", "--config", "/opt/kafka/server.properties", "-Dlog4j=/x")
     native = Process(7, "kafka.Kafka", argv, "", 0.0)
-    host = HandmadeHost(answers={"processes": [native]})
+    host = FakeHost(answers={"processes": [native]})
 
     assert kafka.services(host)[0].config_path == "/opt/kafka/server.properties"
 
@@ -150,7 +150,7 @@ def test_what_a_person_runs_is_no_second_broker_beside_that_of_the_services_user
 @pytest.mark.parametrize("session", SESSIONS)
 def test_what_a_person_runs_does_not_hide_that_the_broker_is_gone(session: str) -> None:
     before = machine(REAL, expected=Expected(), files=of_user(REAL, "990"))
-    kafka.roster(before)
+    kafka.known_servers(before)
     fake = next_run(
         before, answers=answers([FAKE]), files=of_user(FAKE, "1001", session), expected=Expected(roles=("broker",))
     )
@@ -176,11 +176,11 @@ def test_what_a_person_runs_is_no_server_of_a_role_that_this_machine_should_not_
 def test_a_broker_that_its_own_user_started_by_hand_is_a_broker_and_is_missed_when_it_is_gone() -> None:
     files = of_user(REAL, "1001", SESSIONS[0])
     before = machine(REAL, expected=Expected(), files=files)
-    assert [row.item for row in kafka.roster(before)] == ["broker"]
+    assert [row.item for row in kafka.known_servers(before)] == ["broker"]
     again = next_run(before)
-    assert [row.item for row in kafka.roster(again)] == ["broker"]
+    assert [row.item for row in kafka.known_servers(again)] == ["broker"]
 
-    assert [bool(row.service) for row in kafka.roster(next_run(again, answers={"processes": []}))] == [False]
+    assert [bool(row.service) for row in kafka.known_servers(next_run(again, answers={"processes": []}))] == [False]
 
 
 # What is remembered
@@ -192,33 +192,35 @@ def young(process: Process, seconds: float = 20.0) -> Process:
 
 def test_a_server_that_ran_for_a_moment_is_nobodys_loss() -> None:
     before = machine(young(REAL), expected=Expected())
-    assert [row.item for row in kafka.roster(before)] == ["broker"]
+    assert [row.item for row in kafka.known_servers(before)] == ["broker"]
 
-    assert kafka.roster(next_run(before, answers={"processes": []})) == []
+    assert kafka.known_servers(next_run(before, answers={"processes": []})) == []
 
 
 def test_a_server_that_two_runs_saw_is_missed_however_young_it_is() -> None:
     first = machine(young(REAL, 2.0), expected=Expected())
-    kafka.roster(first)
+    kafka.known_servers(first)
     second = next_run(first, after_s=30)
-    kafka.roster(second)
+    kafka.known_servers(second)
 
-    assert [row.item for row in kafka.roster(next_run(second, after_s=30, answers={"processes": []}))] == ["broker"]
+    assert [row.item for row in kafka.known_servers(next_run(second, after_s=30, answers={"processes": []}))] == [
+        "broker"
+    ]
 
 
 def test_a_known_server_that_was_just_restarted_stays_known() -> None:
     before = machine(REAL, expected=Expected())
-    kafka.roster(before)
+    kafka.known_servers(before)
     restarted = next_run(before, answers=answers([REAL._replace(pid=5, started_at=NOW + 590)]))
-    kafka.roster(restarted)
+    kafka.known_servers(restarted)
 
-    assert [row.item for row in kafka.roster(next_run(restarted, answers={"processes": []}))] == ["broker"]
+    assert [row.item for row in kafka.known_servers(next_run(restarted, answers={"processes": []}))] == ["broker"]
 
 
 def test_the_ports_of_a_server_are_kept_while_its_configuration_does_not_answer() -> None:
     before = machine(zookeeper(), expected=Expected())
-    kafka.roster(before)
+    kafka.known_servers(before)
     stuck = next_run(before, answers={"touch read /etc/zookeeper/conf/zoo.cfg": Touched("EIO", {"error": "I/O"})})
-    assert [row.ports for row in kafka.roster(stuck)] == [()]
+    assert [row.ports for row in kafka.known_servers(stuck)] == [()]
 
-    assert [row.ports for row in kafka.roster(next_run(stuck, answers={"processes": []}))] == [(2181,)]
+    assert [row.ports for row in kafka.known_servers(next_run(stuck, answers={"processes": []}))] == [(2181,)]

@@ -11,7 +11,7 @@ from agent.host import CannotTell, NotApplicable, Process, Touched
 from agent.sources.kafka import java_properties
 from agent.sources.kafka import processes as kafka
 from tests.agent.servers import BROKER_CONFIG, answers, broker, machine, zookeeper
-from tests.machine import HandmadeHost, next_run
+from tests.machine import FakeHost, next_run
 
 REAL_PROPERTIES = """\
 # Licensed to the Apache Software Foundation (ASF)
@@ -103,7 +103,7 @@ def test_a_relative_configuration_path_is_below_the_working_directory_of_the_pro
 def test_an_unreadable_working_directory_leaves_the_configuration_unknown(cwd: object) -> None:
     host = machine(broker(config="server.properties"), answers={"touch link /proc/4242/cwd": cwd})
 
-    (row,) = kafka.roster(host)
+    (row,) = kafka.known_servers(host)
     assert (row.item, row.ports, row.service and row.service.config) == ("broker", (), {})
 
 
@@ -150,49 +150,49 @@ SECOND = "/etc/kafka/second.properties"
 def test_two_brokers_are_told_apart_by_their_configuration_even_when_one_is_gone() -> None:
     both = machine(broker(), broker(pid=2, config=SECOND))
     names = [f"broker {SECOND}", f"broker {BROKER_CONFIG}"]
-    assert [row.item for row in kafka.roster(both)] == names
+    assert [row.item for row in kafka.known_servers(both)] == names
 
     one = next_run(both, answers=answers([broker()]))
-    assert [(row.item, bool(row.service)) for row in kafka.roster(one)] == [(names[1], True), (names[0], False)]
-    assert [row.item for row in kafka.roster(next_run(one))] == names[::-1]
+    assert [(row.item, bool(row.service)) for row in kafka.known_servers(one)] == [(names[1], True), (names[0], False)]
+    assert [row.item for row in kafka.known_servers(next_run(one))] == names[::-1]
 
 
 def test_two_processes_with_one_configuration_are_two_items() -> None:
-    rows = kafka.roster(machine(broker(), broker(pid=2), broker(pid=3)))
+    rows = kafka.known_servers(machine(broker(), broker(pid=2), broker(pid=3)))
 
     assert len({row.item for row in rows}) == 3
 
 
 def test_a_renamed_configuration_file_is_not_a_lost_server() -> None:
     before = machine(broker())
-    kafka.roster(before)
+    kafka.known_servers(before)
 
     after = next_run(before, answers=answers([broker(config=SECOND)]))
-    assert [(row.item, row.config_path) for row in kafka.roster(after)] == [("broker", SECOND)]
+    assert [(row.item, row.config_path) for row in kafka.known_servers(after)] == [("broker", SECOND)]
 
 
 def test_a_server_that_was_removed_is_forgotten_after_a_week() -> None:
     before = machine(broker())
-    kafka.roster(before)
+    kafka.known_servers(before)
     gone = next_run(before, answers={"processes": []})
-    assert [row.item for row in kafka.roster(gone)] == ["broker"]
+    assert [row.item for row in kafka.known_servers(gone)] == ["broker"]
 
-    assert kafka.roster(next_run(gone, after_s=7 * 86400)) == []
+    assert kafka.known_servers(next_run(gone, after_s=7 * 86400)) == []
 
 
 def test_a_server_that_the_inventory_does_not_name_is_not_missed() -> None:
     before = machine(broker(), zookeeper(), roles=("broker", "zookeeper"))
-    kafka.roster(before)
+    kafka.known_servers(before)
 
     after = next_run(before, answers=answers([broker()]), expected=Expected(roles=("broker",)))
-    assert [row.item for row in kafka.roster(after)] == ["broker"]
+    assert [row.item for row in kafka.known_servers(after)] == ["broker"]
 
 
 def test_hidden_processes_cannot_be_told_from_absent_ones() -> None:
     mountinfo = "21 1 0:20 / /proc rw,nosuid shared:1 - proc proc rw,hidepid=invisible\n"
     answers = {"processes": [], "is_root": False}
-    hidden = HandmadeHost(files={"/proc/self/mountinfo": mountinfo}, answers=answers)
-    shown = HandmadeHost(files={"/proc/self/mountinfo": mountinfo.replace("invisible", "0")}, answers=answers)
+    hidden = FakeHost(files={"/proc/self/mountinfo": mountinfo}, answers=answers)
+    shown = FakeHost(files={"/proc/self/mountinfo": mountinfo.replace("invisible", "0")}, answers=answers)
 
     with pytest.raises(CannotTell, match="hidepid"):
         kafka.services(hidden)
@@ -200,7 +200,7 @@ def test_hidden_processes_cannot_be_told_from_absent_ones() -> None:
 
 
 def test_a_role_is_needed_only_where_a_check_says_so() -> None:
-    host = HandmadeHost(expected=Expected(roles=("zookeeper",)))
+    host = FakeHost(expected=Expected(roles=("zookeeper",)))
     kafka.need_role(host)
     kafka.need_role(host, "broker", "zookeeper")
 
@@ -214,6 +214,6 @@ RUBBISH = st.none() | st.integers() | st.text() | st.lists(st.integers())
 @given(st.lists(st.lists(RUBBISH, min_size=4, max_size=6) | RUBBISH))
 def test_a_damaged_memory_does_not_stop_the_run(rubbish: object) -> None:
     before = machine(broker())
-    before.state.remember("kafka.roster", rubbish)
+    before.state.remember("kafka.known_servers", rubbish)
 
-    assert "broker" in [row.role for row in kafka.roster(next_run(before))]
+    assert "broker" in [row.role for row in kafka.known_servers(next_run(before))]

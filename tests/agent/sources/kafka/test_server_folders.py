@@ -13,7 +13,7 @@ from agent.sources.disks import mount_table
 from agent.sources.kafka import server_folders
 from agent.status import Finding
 from tests.agent.servers import BROKER_CONFIG, broker, machine
-from tests.machine import HandmadeHost, by_item, next_run, run_checks
+from tests.machine import FakeHost, by_item, next_run, run_checks
 
 # mountinfo of a Debian 12 host with two data disks, of a container on it (docker run -v /kafka/d1:/var/lib/kafka/data),
 # and of a unit with PrivateTmp=yes on it
@@ -37,7 +37,7 @@ PRIVATE = """\
 WRITTEN = Touched("", {"written": True})
 
 
-def host(theirs: str, dirs: str, own: str = HOST, links: Dict[str, str] | None = None, **given: Any) -> HandmadeHost:
+def host(theirs: str, dirs: str, own: str = HOST, links: Dict[str, str] | None = None, **given: Any) -> FakeHost:
     answers = {
         f"touch read {BROKER_CONFIG}": Touched("", {"text": f"log.dirs={dirs}\nlisteners=PLAINTEXT://:9092\n"}),
         **{
@@ -113,7 +113,7 @@ def test_a_container_s_links_are_read_in_its_own_tree() -> None:
     assert (found.inside, found.path) == ("/var/lib/kafka/data", "/kafka/d1/data")
 
 
-def of(one: HandmadeHost, check: str, item: str) -> Finding:
+def of(one: FakeHost, check: str, item: str) -> Finding:
     return by_item(run_checks(one, check))[item]
 
 
@@ -167,7 +167,7 @@ def test_without_root_a_container_is_known_by_its_cgroup() -> None:
 # What an earlier run noted
 
 
-def writes(dirs: str, write: Touched = WRITTEN, **more: Touched) -> HandmadeHost:
+def writes(dirs: str, write: Touched = WRITTEN, **more: Touched) -> FakeHost:
     answers = {"touch stat /kafka/d1": Touched("", {}), "touch write /kafka/d1/data": write, **more}
     expected = Expected(roles=("broker",), mounts=(ExpectedMount("/kafka/d1"),), ports=(9092,))
     return host("", dirs, expected=expected, answers=answers)
@@ -208,7 +208,7 @@ INIT = HOST.replace("/kafka/d2", "/home/kafka/d2")
 
 
 def test_what_only_our_unit_mounts_read_only_is_seen_as_the_first_process_sees_it() -> None:
-    one = HandmadeHost(files={"/proc/self/mountinfo": HARDENED, "/proc/1/mountinfo": INIT})
+    one = FakeHost(files={"/proc/self/mountinfo": HARDENED, "/proc/1/mountinfo": INIT})
 
     assert [(mount.path, mount.options[0]) for mount in mount_table.mounts(one)] == [
         ("/", "rw"), ("/kafka/d1", "rw"), ("/home/kafka/d2", "rw")]  # fmt: skip
@@ -216,7 +216,7 @@ def test_what_only_our_unit_mounts_read_only_is_seen_as_the_first_process_sees_i
 
 def test_what_is_read_only_for_all_stays_so() -> None:
     dead = INIT.replace("rw - xfs /dev/sdc1 rw", "ro - xfs /dev/sdc1 ro")
-    one = HandmadeHost(files={"/proc/self/mountinfo": HARDENED, "/proc/1/mountinfo": dead})
+    one = FakeHost(files={"/proc/self/mountinfo": HARDENED, "/proc/1/mountinfo": dead})
 
     assert mount_table.mounts(one)[-1].options[0] == "ro"
 

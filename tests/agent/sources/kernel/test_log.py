@@ -12,7 +12,7 @@ from agent.sources.kernel import incidents
 from agent.sources.kernel import log as kernel_log
 from agent.sources.kernel.log import Record, Sighting
 from agent.state import Incident
-from tests.machine import NOW, HandmadeHost, next_run
+from tests.machine import NOW, FakeHost, next_run
 
 BOOTED = NOW - 86400
 
@@ -63,11 +63,11 @@ def everything(record: Record) -> Any:
     return [("item", kernel_log.incident("seen", record))]
 
 
-def lines(*records: str, **options: Any) -> HandmadeHost:
-    return HandmadeHost(answers={"kernel_records": list(records)}, **options)
+def lines(*records: str, **options: Any) -> FakeHost:
+    return FakeHost(answers={"kernel_records": list(records)}, **options)
 
 
-def texts(host: HandmadeHost) -> list[str]:
+def texts(host: FakeHost) -> list[str]:
     return [seen.text for seen in host.state.incidents("subject", "item")]
 
 
@@ -192,8 +192,8 @@ def test_spreading_keeps_the_sum_and_stays_within_the_time(times: int, seconds: 
 def test_moments_for_sentences() -> None:
     assert incidents.clock(NOW - 60, NOW) == "11:05Z"
     assert incidents.clock(NOW - 86400, NOW) == "2026-11-17T11:06Z"
-    assert incidents.when(incidents.Chain("", 1, NOW, NOW, ""), NOW) == "at 11:06Z"
-    assert incidents.when(incidents.Chain("", 2, NOW - 120, NOW, ""), NOW) == "since 11:04Z, last 11:06Z"
+    assert incidents.when(incidents.IncidentSummary("", 1, NOW, NOW, ""), NOW) == "at 11:06Z"
+    assert incidents.when(incidents.IncidentSummary("", 2, NOW - 120, NOW, ""), NOW) == "since 11:04Z, last 11:06Z"
 
 
 def test_a_text_in_a_sentence_is_one_short_printable_line() -> None:

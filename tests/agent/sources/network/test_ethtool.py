@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent.host import Answer, CannotTell, ToolMissing
 from agent.sources.network import ethtool
-from tests.machine import HandmadeHost
+from tests.machine import FakeHost
 
 # hand-made, in the form of ethtool 5.16
 DRIVER = """driver: ixgbe
@@ -89,8 +89,8 @@ def test_each_drivers_name_for_its_resets(text: str, resets: int) -> None:
     assert max(counted.values(), default=None) == resets
 
 
-def host(answer: object) -> HandmadeHost:
-    return HandmadeHost(commands={"ethtool -S eth0": answer, "ethtool -i eth0": answer, "ethtool eth0": answer})
+def host(answer: object) -> FakeHost:
+    return FakeHost(commands={"ethtool -S eth0": answer, "ethtool -i eth0": answer, "ethtool eth0": answer})
 
 
 def test_a_driver_without_counters_has_none() -> None:

@@ -13,7 +13,7 @@ from agent.host import CannotTell
 from agent.machine.live import LiveHost
 from agent.sources.network import sockets
 from tests.agent.servers import tcp_table
-from tests.machine import HandmadeHost
+from tests.machine import FakeHost
 
 # recorded on a Debian 12 machine: a listener on 9092, IPv6 one on 2181, an established connection
 # ruff: noqa: E501
@@ -29,18 +29,18 @@ TCP6 = """\
 
 
 def test_ports_of_both_tables_are_listened_on() -> None:
-    host = HandmadeHost(files={"/proc/7/net/tcp": TCP, "/proc/7/net/tcp6": TCP6})
+    host = FakeHost(files={"/proc/7/net/tcp": TCP, "/proc/7/net/tcp6": TCP6})
 
     assert sockets.listening_ports(host, 7) == {9092, 2181}
 
 
 def test_a_kernel_without_ipv6_has_one_table() -> None:
-    assert sockets.listening_ports(HandmadeHost(files={"/proc/7/net/tcp": TCP}), 7) == {9092}
+    assert sockets.listening_ports(FakeHost(files={"/proc/7/net/tcp": TCP}), 7) == {9092}
 
 
 def test_a_process_that_is_gone_has_no_ports_to_tell() -> None:
     with pytest.raises(CannotTell, match="cannot be told"):
-        sockets.listening_ports(HandmadeHost(), 7)
+        sockets.listening_ports(FakeHost(), 7)
 
 
 @given(st.text() | st.builds(lambda cut: TCP[:cut], st.integers(0, len(TCP))))

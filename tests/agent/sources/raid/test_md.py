@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agent.sources.raid import arrays as raid
 from agent.sources.raid import md, mdstat
 from agent.sources.raid.arrays import Array
-from tests.machine import HandmadeHost
+from tests.machine import FakeHost
 
 # hand-made from drivers/md/md.c, md_seq_show
 MDSTAT = """\
@@ -114,14 +114,14 @@ def test_which_slots_of_raid10_mirror_each_other(layout: int, disks: int, mirror
 
 
 def test_an_array_that_only_mdstat_shows_is_an_array() -> None:
-    host = HandmadeHost(files={"/proc/mdstat": MDSTAT, "/sys/block/sda/size": "8"})
+    host = FakeHost(files={"/proc/mdstat": MDSTAT, "/sys/block/sda/size": "8"})
 
     assert set(md.arrays(host)) == {"md0", "md1", "md2", "md3", "md4", "md125"}
 
 
 def test_an_array_whose_sysfs_does_not_answer_hides_no_other() -> None:
     files = {"/sys/block/md0/md/level": "raid1\n", "/sys/block/md9/md/level": "raid1\n"}
-    found = md.arrays(HandmadeHost(files={**files, "/sys/block/md9/md/array_state": "clean\n"}))
+    found = md.arrays(FakeHost(files={**files, "/sys/block/md9/md/array_state": "clean\n"}))
 
     assert found["md0"].state == raid.UNKNOWN and "does not tell the state" in found["md0"].said
     assert found["md9"].state == raid.OPTIMAL
@@ -187,4 +187,4 @@ def test_sysfs_says_the_same_of_them(changes: Dict[str, str], state: str) -> Non
         files[f"/sys/block/md0/md/dev-{part}/state"] = "in_sync\n"
         files[f"/sys/block/md0/md/dev-{part}/slot"] = f"{at}\n"
 
-    assert md.arrays(HandmadeHost(files=files))["md0"].state == state
+    assert md.arrays(FakeHost(files=files))["md0"].state == state

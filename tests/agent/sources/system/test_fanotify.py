@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from agent.host import Descriptors, Missing
 from agent.sources.system import fanotify
-from tests.machine import HandmadeHost
+from tests.machine import FakeHost
 
 # Recorded here from `fatrace -c` (Linux 6.18).
 FATRACE = """pos:	0
@@ -46,7 +46,7 @@ def test_who_only_hears_of_errors_names_or_moves_is_no_scanner(mask: str) -> Non
 
 
 def listening(files: dict[str, object]) -> fanotify.Listeners:
-    host = HandmadeHost(
+    host = FakeHost(
         files={"/proc/self/mountinfo": "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n", **files},
         answers={"descriptors anon_inode:[fanotify]": Descriptors(((311, 3),), ())},
     )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent.host import Answer, Stuck
 from agent.sources.system import systemd
-from tests.machine import HandmadeHost
+from tests.machine import FakeHost
 
 
 @pytest.mark.parametrize(
@@ -24,11 +24,11 @@ from tests.machine import HandmadeHost
     ],
 )
 def test_the_unit_of_a_process(text: str, unit: str) -> None:
-    assert systemd.unit_of(HandmadeHost(files={"/proc/7/cgroup": text}), 7) == unit
+    assert systemd.unit_of(FakeHost(files={"/proc/7/cgroup": text}), 7) == unit
 
 
 def test_a_process_that_is_gone_has_no_unit() -> None:
-    assert systemd.unit_of(HandmadeHost(), 7) == ""
+    assert systemd.unit_of(FakeHost(), 7) == ""
 
 
 # hand-made after systemctl(1): systemd 252 of Debian 12, then 219 of RHEL 7 without NRestarts
@@ -57,7 +57,7 @@ COMMAND = f"systemctl show -p {systemd.PROPERTIES} --"
 
 
 def test_units_that_exist_are_told_and_others_are_not() -> None:
-    host = HandmadeHost(commands={f"{COMMAND} a.service b.service": Answer(0, SHOWN, "")})
+    host = FakeHost(commands={f"{COMMAND} a.service b.service": Answer(0, SHOWN, "")})
 
     running, failed = systemd.units(host, "a.service", "b.service")
     assert running == systemd.Unit("kafka.service", True, "active", "active/running", "success", 2)
@@ -68,8 +68,8 @@ def test_units_that_exist_are_told_and_others_are_not() -> None:
     "answer", [Answer(1, "", "System has not been booted with systemd as init system (PID 1)."), Stuck("systemctl", 8)]
 )
 def test_without_systemd_there_are_no_units(answer: object) -> None:
-    assert systemd.units(HandmadeHost(commands={f"{COMMAND} a.service": answer}), "a.service") == []
-    assert systemd.units(HandmadeHost(), "a.service") == []
+    assert systemd.units(FakeHost(commands={f"{COMMAND} a.service": answer}), "a.service") == []
+    assert systemd.units(FakeHost(), "a.service") == []
 
 
 @given(st.text() | st.builds(lambda cut, more: SHOWN[:cut] + more, st.integers(0, len(SHOWN)), st.text()))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.host import Answer, CannotTell, Process, ToolMissing
 from agent.sources.system import time_daemons as source
-from tests.machine import HandmadeHost
+from tests.machine import FakeHost
 
 # recorded from chronyd 4.3: behind a time server by 3 s and not allowed to step; before its first answer; by `local`
 CHRONY_3_S = (
@@ -175,7 +175,7 @@ def test_empty_output_tells_nothing(parse: Callable[[str], source.Tracking]) -> 
 
 def test_a_daemon_that_does_not_answer_cannot_be_told() -> None:
     silent = Answer(1, "506 Cannot talk to daemon\n", "")
-    host = HandmadeHost(
+    host = FakeHost(
         commands={
             "chronyc -c -n tracking": silent,
             "ntpq -n -c rv": Answer(0, "", "***Request timed out\n\n***Request timed out\n"),
@@ -187,15 +187,15 @@ def test_a_daemon_that_does_not_answer_cannot_be_told() -> None:
     with pytest.raises(CannotTell, match="Request timed out"):
         source.ask(host, "ntpd")
     with pytest.raises(ToolMissing):
-        source.ask(HandmadeHost(), "chronyd")
+        source.ask(FakeHost(), "chronyd")
 
 
 def test_daemons_that_cannot_say_leave_it_to_the_kernel() -> None:
-    old = HandmadeHost(commands={"timedatectl timesync-status --no-pager": Answer(1, "", "Unknown operation")})
+    old = FakeHost(commands={"timedatectl timesync-status --no-pager": Answer(1, "", "Unknown operation")})
 
     assert source.ask(old, "systemd-timesyncd") is None
-    assert source.ask(HandmadeHost(), "systemd-timesyncd") is None
-    assert source.ask(HandmadeHost(), "phc2sys") is None
+    assert source.ask(FakeHost(), "systemd-timesyncd") is None
+    assert source.ask(FakeHost(), "phc2sys") is None
 
 
 def process(name: str, pid: int, *argv: str) -> Process:
@@ -206,7 +206,7 @@ def test_each_daemon_counts_once_and_one_that_feeds_another_does_not() -> None:
     names = [process("ntpd", 5), process("chronyd", 9), process("chronyd", 8), process("bash", 1)]
     feeder = process("phc2sys", 7, "-E", "ntpshm", "-a")
 
-    found = source.running(HandmadeHost(answers={"processes": [*names, feeder]}))
+    found = source.running(FakeHost(answers={"processes": [*names, feeder]}))
     assert [(name, at.pid) for name, at in found.items()] == [("chronyd", 8), ("ntpd", 5)]
-    alone = source.running(HandmadeHost(answers={"processes": [process("phc2sys", 7, "-a", "-r")]}))
+    alone = source.running(FakeHost(answers={"processes": [process("phc2sys", 7, "-a", "-r")]}))
     assert list(alone) == ["phc2sys"]
