@@ -80,13 +80,6 @@ def run(host: Host, wanted: Optional[Sequence[str]] = None, deadline_s: float = 
     return _Run(host, deadline_s).findings(names() if wanted is None else wanted)
 
 
-def limits_for(check: Check, name: str, item: str, host: Host) -> Dict[str, Any]:
-    """The check's own limits, under what the inventory says for this machine and for this item."""
-    said = dict(host.expected.limits.get(name, {}))
-    of_items = said.pop("items", {})
-    return {**check.LIMITS, **said, **of_items.get(item, {})}
-
-
 def unknown_limits(check: Check, said: Mapping[str, Any]) -> List[str]:
     """A sentence for each limit of an inventory that this check does not have, with what it has, or has instead."""
     names = {name for name in said if name != "items"}
@@ -245,8 +238,8 @@ class _Run:
             self._host.state.distrust()
             return unknown(f"the check failed: {_words(outcome)}"), {}
         try:
-            item = task.item or NO_ITEM
-            return task.check.judge(outcome, limits_for(task.check, task.name, item, self._host)), outcome._asdict()
+            limits = self._host.limits(task.name, task.check.LIMITS, task.item or NO_ITEM)
+            return task.check.judge(outcome, limits), outcome._asdict()
         except Exception as error:  # odd facts or an odd limit: this item cannot be told, the others can
             self._host.state.distrust()
             return unknown(f"the check failed: {_words(error)}"), {}

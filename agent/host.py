@@ -212,6 +212,15 @@ class Host:
             raise problem
         return value  # type: ignore[no-any-return]
 
+    def limits(self, check: str, defaults: Mapping[str, Any], item: str = "") -> Dict[str, Any]:
+        """The limits for one item of a check: its defaults, under the inventory's for this machine and this item.
+
+        The only place that merges them, so that all checks that look at one disk judge it by the same limits.
+        """
+        of_machine = dict(self.expected.limits.get(check, {}))
+        of_items = of_machine.pop("items", {})
+        return {**defaults, **of_machine, **of_items.get(item, {})}
+
     def now(self) -> float:
         """Seconds since the epoch, UTC."""
         raise NotImplementedError

@@ -55,9 +55,7 @@ def find(host: Host) -> Sequence[str]:
 
 
 def _lost(host: Host) -> Dict[str, missing_disks.Lost]:
-    return missing_disks.lost(
-        host, float(host.expected.limits.get("smart", {}).get("forget_days", LIMITS["forget_days"]))
-    )
+    return missing_disks.lost(host, LIMITS["forget_days"])
 
 
 def look(host: Host, item: str) -> Facts:

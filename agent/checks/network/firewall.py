@@ -65,7 +65,7 @@ def look(host: Host, item: str) -> Facts:
         raise NoPermission("needs root: the rules of the packet filter")
     rules = ruleset.rules(host)
     ports = needed_ports(host)
-    peers = _peers(host)
+    peers = _peers(host, item)
     interfaces = ruleset.outer_interfaces(host)
 
     own = ruleset.own_addresses(host)
@@ -114,8 +114,8 @@ def ensemble_ports(config: Mapping[str, str]) -> List[int]:
     return found
 
 
-def _peers(host: Host) -> Tuple[Network, ...]:
-    said = host.expected.limits.get("firewall", {}).get("peers", LIMITS["peers"])
+def _peers(host: Host, item: str) -> Tuple[Network, ...]:
+    said = host.limits("firewall", LIMITS, item)["peers"]
     words = [word.strip() for word in str(said).split(",") if word.strip()]
     networks = [networks_of(word) for word in words]
     if not all(networks):

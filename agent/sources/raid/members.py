@@ -7,6 +7,7 @@ from typing import Tuple
 from agent.host import CannotTell, Host, NotApplicable
 from agent.sources.disks import block_devices
 from agent.sources.raid.arrays import Array, Member
+from agent.sources.smart import disks as smart_disks
 from agent.sources.smart import rules as smart_rules
 from agent.sources.smart import smartctl
 from agent.state import Incident
@@ -40,7 +41,8 @@ def _smart(host: Host, member: Member) -> Tuple[str, str]:
         facts = smartctl.read(host, f"/dev/{member.disk}", member.kind)
     except (CannotTell, NotApplicable) as error:
         return "", f"its SMART data cannot be read ({error})"
-    found = smart_rules.verdicts(facts, {**smart_rules.LIMITS, **LAST_COPY, **host.expected.limits.get("smart", {})})
+    item = smart_disks.item_at(host, f"/dev/{member.disk}", member.kind)
+    found = smart_rules.verdicts(facts, host.limits("smart", {**smart_rules.LIMITS, **LAST_COPY}, item))
     untold = [verdict.reason for verdict in found if verdict.status == UNKNOWN]
     told = [verdict.reason for verdict in found if verdict.status != UNKNOWN]
     return "; ".join(told), untold[0] if untold else "SMART finds no fault in it"

@@ -183,6 +183,25 @@ def found(host: Host) -> Dict[str, Member]:
     return _once_each(told, _labels(host, told))
 
 
+def item_at(host: Host, path: str, kind: str) -> str:
+    """The item under which the check smart reports the disk at this path; empty where it reports none.
+
+    A disk that is reached by two paths is one item: where the path is not the item's own, the serial decides.
+    """
+    label = Member(path, kind).label
+    try:
+        items = found(host)
+    except CannotTell:
+        return ""
+    at_path = next((item for item, member in items.items() if member.label == label), "")
+    return at_path or _same_serial(items, read_all(host, [Member(path, kind)])[label])
+
+
+def _same_serial(items: Dict[str, Member], answer: object) -> str:
+    serial = answer.serial if isinstance(answer, Facts) else ""
+    return next((item for item, member in items.items() if serial and member.serial == serial), "")
+
+
 def is_named(name: str, member: Member) -> bool:
     return smartctl.same_disk(name, member.serial, member.wwn)
 

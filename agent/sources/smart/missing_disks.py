@@ -24,6 +24,7 @@ def lost(host: Host, forget_days: float) -> Dict[str, Lost]:
     """The disks that the inventory names, or where it names none those of earlier runs, that are not to be seen.
 
     A disk of an earlier run is let go when a new one of its slot or at least its size came in: it was replaced.
+    forget_days: the default of this limit of the check smart.
     """
     present = {key: member for key, member in smart_disks.found(host).items() if not member.skip}
     memory = _memory(host)
@@ -37,7 +38,8 @@ def lost(host: Host, forget_days: float) -> Dict[str, Lost]:
         missing = {name: gone.get(name) for name in names}
     else:
         fresh = [member for key, member in present.items() if key not in memory and (member.serial or member.wwn)]
-        young = {key: seen for key, seen in gone.items() if host.now() - seen.at < forget_days * smart_history.DAY_S}
+        days = {key: float(host.limits("smart", {"forget_days": forget_days}, key)["forget_days"]) for key in gone}
+        young = {key: seen for key, seen in gone.items() if host.now() - seen.at < days[key] * smart_history.DAY_S}
         missing = dict(_not_replaced(young, fresh))
     unnamed = [key for key, member in present.items() if not (member.serial or member.wwn) and key not in memory]
     said = {key: _lost(host, key, seen, unnamed) for key, seen in missing.items()}

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from agent.checks.disks import raid
 from agent.expected import Expected, ExpectedMount
 from agent.host import Answer, CannotTell, Disk, Host
+from agent.sources.raid import members
+from agent.sources.raid.arrays import Member
 from agent.sources.smart import report as smart_report
 from agent.sources.smart import smartctl
 from agent.status import Finding
@@ -149,6 +151,32 @@ def test_the_limits_of_the_check_smart_count_for_the_mirror_too(smart: Smart) ->
     host = machine(md(**FAILED), Expected(limits={"smart": {"pending_warning": 9}}))
 
     assert "one failure from data loss" not in by_item(run_checks(host, "raid"))["md0"].verdict.reason
+
+
+@pytest.mark.parametrize("serial", ["ZAsdd", "serial that smartctl alone reports"])
+def test_a_limit_of_the_disk_counts_for_smart_and_raid_alike(smart: Smart, serial: str) -> None:
+    smart["/dev/sdd"] = SICK._replace(pending_sectors=30, serial=serial)
+    accepted = Expected(limits={"smart": {"items": {"ZAsdd": {"pending_warning": 99}}}})
+    for_another = Expected(limits={"smart": {"items": {"ZAsda": {"pending_warning": 99}}}})
+
+    def reason_and_status(expected: Expected) -> Tuple[str, str]:
+        found = {(one.check, one.item): one for one in run_checks(machine(md(**FAILED), expected), "raid", "smart")}
+        return found["raid", "md0"].verdict.reason, found["smart", "ZAsdd"].status
+
+    reason, status = reason_and_status(accepted)
+    assert "SMART finds no fault in it" in reason and status == "ok"
+    reason, status = reason_and_status(for_another)
+    assert "one failure from data loss" in reason and status == "warning"
+
+
+def test_the_limit_of_a_disk_counts_whichever_path_the_array_names(smart: Smart) -> None:
+    smart["/dev/sdd"] = smart["/dev/bus/0"] = SICK._replace(serial="ZAsdd")
+    host = machine({}, Expected(limits={"smart": {"items": {"ZAsdd": {"pending_warning": 99}}}}))
+
+    assert members.health(host, Member("disk 3", 3, "online", disk="bus/0", kind="megaraid,3")) == (
+        "",
+        "SMART finds no fault in it",
+    )
 
 
 def test_the_mirror_is_really_asked_through_smartctl() -> None:

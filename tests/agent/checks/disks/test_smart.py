@@ -441,6 +441,17 @@ def test_a_vanished_disk_is_forgotten_after_the_limit() -> None:
     assert list(by_item(run_checks(late, "smart"))) == ["OLDER"]
 
 
+def test_a_vanished_disk_may_have_a_limit_of_its_own() -> None:
+    limits = {"smart": {"forget_days": 2, "items": {"ZA1BC2DE": {"forget_days": 30}}}}
+    host = machine(ata(), Expected(limits=limits))
+    run_checks(host, "smart")
+
+    commands = {**scan("/dev/sda scsi"), reports.asked("/dev/sda"): printed(ata("OLDER"))}
+    answers = {"disks": [disk("sda", "OLDER", size_bytes=1)]}
+    late = next_run(host, 5 * DAY_S, answers=answers, commands=commands)
+    assert by_item(run_checks(late, "smart"))["ZA1BC2DE"].status == "critical"
+
+
 def test_a_disk_that_was_replaced_is_not_missed() -> None:
     host = machine(ata())
     run_checks(host, "smart")

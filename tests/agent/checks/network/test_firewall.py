@@ -119,9 +119,9 @@ def test_open_for_some_sources_is_a_warning_that_names_them() -> None:
     [("10.4.0.0/16", "ok"), ("10.4.0.0/16, 172.16.0.0/12", "warning"), ("172.16.0.0/12", "critical"), ("x", "unknown")],
 )
 def test_sources_are_held_against_the_peers_that_the_inventory_names(peers: str, status: str) -> None:
-    limits = {"firewall": {"peers": peers}}
-
-    assert only(machine(nft(from_source("10.0.0.0", 8)), firewall="active", limits=limits)).status == status
+    for limits in ({"peers": peers}, {"peers": "x", "items": {"firewall": {"peers": peers}}}):
+        host = machine(nft(from_source("10.0.0.0", 8)), firewall="active", limits={"firewall": limits})
+        assert only(host).status == status
 
 
 def test_a_rule_beyond_this_check_is_unknown_never_ok() -> None:
