@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 from packaging.requirements import Requirement
@@ -67,7 +69,7 @@ def test_each_version_is_one_and_no_range() -> None:
 # by hash
 
 
-@pytest.mark.parametrize("name", [*INSTALLED, "build"])
+@pytest.mark.parametrize("name", [*INSTALLED, "build", "agent"])
 def test_what_scripts_venv_installs_has_a_hash_for_every_file(name: str) -> None:
     rows = hashed(name)
 
@@ -94,6 +96,55 @@ def test_the_hashed_versions_are_those_of_the_constraints_and_all_that_is_asked_
     assert {canonicalize_name(one.name) for one in asked} <= set(names)
     for one in found:
         assert pins.get(canonicalize_name(one.name)) == str(one.specifier), f"{one} is another in constraints.txt"
+
+
+def test_the_small_environment_of_the_agents_tests_has_the_same_files_of_fewer_packages() -> None:
+    small, whole = ({str(one): hashes for one, hashes in hashed(name)} for name in ("agent", "test"))
+    names = {canonicalize_name(Requirement(one).name) for one in small}
+
+    assert small == {one: whole.get(one) for one in small}
+    assert {"psutil", "pyudev", "pysmart", "pytest", "hypothesis"} <= names
+    assert names.isdisjoint({"pyspark", "duckdb", "matplotlib", "kafka-python", "kazoo", "fabric", "rich", "click"})
+
+
+def test_the_agents_tests_import_nothing_that_their_small_environment_lacks() -> None:
+    script = (ROOT / "scripts" / "test").read_text()
+    (named,) = re.findall(r"set -- (tests/agent .*)", script)
+    waiting = [path for name in named.split() for path in ([ROOT / name] if name.endswith(".py") else rows_of(name))]
+    seen: set[pathlib.Path] = set()
+    imported: dict[str, pathlib.Path] = {}
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        for name in imports(path):
+            imported.setdefault(name.split(".")[0], path)
+            waiting += [one for one in (of_tests(name), of_tests(name.rpartition(".")[0])) if one]
+
+    ours = {"agent", "tests", "pytest", "hypothesis", "psutil", "pyudev", "pySMART"}
+    assert {name: path for name, path in imported.items() if name not in ours | sys.stdlib_module_names} == {}
+    assert len(seen) > 50
+
+
+def rows_of(folder: str) -> list[pathlib.Path]:
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+def imports(path: pathlib.Path) -> list[str]:
+    """What a file imports, within functions too: `tests.machine.story` of `from tests.machine import story`."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
+
+
+def of_tests(module: str) -> pathlib.Path | None:
+    path = ROOT / (module.replace(".", "/") + ".py")
+    return path if module.startswith("tests.") and path.exists() else None
 
 
 def test_nothing_is_installed_without_its_hash() -> None:
@@ -149,6 +200,15 @@ def test_two_set_ups_at_once_in_one_checkout_do_not_disturb_each_other(checkout:
     assert notes.count("venv") == 1
     assert notes[1:].count("begin") == 6  # three steps for each of two sets, and nothing for who came second
     assert all(notes[at + 2] == "end" for at, note in enumerate(notes) if note == "begin"), notes
+
+
+def test_the_agents_tests_have_an_environment_of_their_own(checkout: pathlib.Path) -> None:
+    out, err = begun(checkout, "agent").communicate(timeout=60)
+    notes = (checkout / "notes").read_text()
+
+    assert out.strip() == str(checkout / ".venv-agent"), err
+    assert "requirements/agent.txt" in notes and "requirements/base.txt" not in notes and "--editable" not in notes
+    assert not (checkout / ".venv").exists()
 
 
 def test_a_set_up_that_is_done_is_not_done_again_until_a_version_changes(checkout: pathlib.Path) -> None:

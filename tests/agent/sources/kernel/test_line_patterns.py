@@ -211,17 +211,18 @@ def test_damaged_lines_never_fail_and_name_what_they_name(texts: list[str]) -> N
 
 
 def test_a_flood_is_read_in_good_time() -> None:
+    """29 000 lines: half a second of a processor. To try each form on each line takes twenty."""
     texts = [text for _module, text, _form in LINES] * 60 + QUIET * 60
-    started = time.monotonic()
+    started = time.process_time()
 
     assert len(all_sightings(texts)) > 5000
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 5
 
 
 def test_one_long_line_is_read_in_good_time() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     for _module, text, _form in LINES:
         head = text[: len(text) * 2 // 3]
         all_sightings([head + " (" * 700, head + "a" * 1900, (head + " ") * 20, head + ": " * 900])
 
-    assert time.monotonic() - started < 30
+    assert time.process_time() - started < 10
