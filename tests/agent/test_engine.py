@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import runpy
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -335,7 +337,36 @@ def test_an_item_may_not_take_longer_than_what_is_left_of_the_run(monkeypatch: p
 
 def test_an_item_may_take_ten_seconds_and_a_run_a_minute_where_nobody_says_otherwise() -> None:
     assert (engine.ITEM_DEADLINE_S, engine.RUN_DEADLINE_S) == (10, 60)
-    assert 8 <= engine.PARALLEL <= 64
+
+
+@pytest.mark.parametrize(("processors", "parallel"), [(1, 8), (2, 16), (8, 64), (9, 64), (96, 64), (None, 8)])
+def test_eight_items_are_asked_at_once_for_each_processor_and_64_at_most(
+    monkeypatch: pytest.MonkeyPatch, processors: int | None, parallel: int
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: processors)
+
+    assert runpy.run_path(engine.__file__)["PARALLEL"] == parallel
+
+
+def test_a_check_is_under_way_while_the_next_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = threading.Event()
+
+    def find(_host: Any) -> list[str]:
+        asked.set()
+        return []
+
+    first = SimpleNamespace(LIMITS={}, find=find)
+    met: list[bool] = []
+
+    def load(name: str) -> Any:
+        if name == "second":
+            met.append(asked.wait(5))
+        return first
+
+    monkeypatch.setattr(engine, "load", load)
+    list(engine.run(HandmadeHost(), ["first", "second"]))
+
+    assert met == [True]
 
 
 def test_a_check_that_the_run_had_no_time_for_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
