@@ -68,8 +68,9 @@ def test_each_mutant_is_a_whole_module_with_the_line_and_both_texts_of_its_chang
 
 
 @pytest.fixture
-def tree(tmp_path: pathlib.Path) -> pathlib.Path:
+def tree(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     """A repository with a module, and a test that holds one of the two limits in it."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # none of ours is needed, and each run would load them
     files = {
         "part/__init__.py": "",
         "part/scale.py": "LEAST = 3\n\n\ndef is_enough(x):\n    return x >= LEAST\n",

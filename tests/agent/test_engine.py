@@ -296,6 +296,16 @@ def test_the_check_that_took_longest_last_time_begins_the_next_run(monkeypatch: 
     assert order_of_loading(monkeypatch, next_run(third), ["quick", "slow"])[0] == "slow", "though one run left it out"
 
 
+@pytest.mark.parametrize("wanted", [["new", "quick"], ["quick", "new"]])
+def test_checks_that_no_time_tells_apart_begin_in_the_order_in_which_they_are_wanted(
+    monkeypatch: pytest.MonkeyPatch, wanted: list[str]
+) -> None:
+    first = FakeHost()
+    first.state.remember("took_ms", {"quick": 0})
+
+    assert order_of_loading(monkeypatch, next_run(first), wanted) == wanted
+
+
 @pytest.mark.parametrize("damaged", [None, 7, [["b", 5]], {"b": "5"}, {"b": None}, {"b": True}, {"b": 9.5}, {"c": 9}])
 def test_times_that_are_none_leave_the_order_as_it_is(monkeypatch: pytest.MonkeyPatch, damaged: object) -> None:
     first = FakeHost()
@@ -321,6 +331,18 @@ def test_a_tool_that_does_not_answer_has_taken_as_long_as_we_waited(monkeypatch:
     for_ever.set()
 
     assert 300 <= finding.duration_ms < 3000 and finding.facts == {}
+
+
+def test_a_run_that_waits_uses_no_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    for_ever = threading.Event()
+    hangs = a_check(items="abc", look=lambda _host, item: for_ever.wait() if item == "c" else Facts(), DEADLINE_S=1.0)
+
+    started = time.process_time()
+    findings = by_item(run(monkeypatch, FakeHost(), one=hangs))
+    used = time.process_time() - started
+    for_ever.set()
+
+    assert findings["c"].duration_ms >= 1000 and used < 0.5
 
 
 def test_an_item_may_not_take_longer_than_what_is_left_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,7 +386,7 @@ def test_a_check_is_under_way_while_the_next_is_loaded(monkeypatch: pytest.Monke
         return first
 
     monkeypatch.setattr(engine, "load", load)
-    list(engine.run(HandmadeHost(), ["first", "second"]))
+    list(engine.run(FakeHost(), ["first", "second"]))
 
     assert met == [True]
 
@@ -507,6 +529,9 @@ def test_limits_of_a_check_that_has_none_are_named_in_order_and_in_short() -> No
 
     assert "'a'" in first and "'b'" in second and "none" in first
     assert "z" * 60 in third and "z" * 61 not in third
+    removed: Any = SimpleNamespace(LIMITS={}, REMOVED_LIMITS={"z" * 99: "high_warning"})
+    (instead,) = engine.unknown_limits(removed, {"z" * 99: 1})
+    assert "z" * 60 in instead and "z" * 61 not in instead and "high_warning" in instead
     assert engine.unknown_limits(check, {}) == []
 
 
