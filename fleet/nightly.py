@@ -270,7 +270,7 @@ def judge(
     _roster_view(spark, files, roster or ())
     night = reports.number_of(date)
     given = Given(night, night - WINDOW_DAYS + 1, rates)
-    computed = _compute(spark, files, valid, given, tell, roster is not None)
+    computed, left_out = _compute(spark, files, valid, given, tell, roster is not None)
     _write(files, date, computed)
     tell("tables written")
     manifests.sweep(files)
@@ -278,7 +278,11 @@ def judge(
     return Night(
         date,
         computed,
-        [aside for day in planned for aside in day.aside] + [aside for made in told for aside in made.aside],
+        [
+            *left_out,
+            *(aside for day in planned for aside in day.aside),
+            *(aside for made in told for aside in made.aside),
+        ],
         sorted(day.date for day in planned if day.date in taken and day.made and day.date != date),
         len(valid),
         sum(made.sources for made in valid if made.date == date),
@@ -300,7 +304,8 @@ def _roster_view(spark: Any, files: Files, roster: Roster) -> None:
 
 def _compute(
     spark: Any, files: Files, valid: list[Manifest], given: Given, tell: Tell, has_roster: bool
-) -> dict[str, Rows]:
+) -> tuple[dict[str, Rows], list[reports.Aside]]:
+    """The tables, and the days that the roll-up had to leave out."""
     night, first, date = given.night, given.first, reports.date_of(given.night)
     for table in flat_tables.COLUMNS:
         whole = table in views.WHOLE_WINDOW
@@ -323,8 +328,8 @@ def _compute(
         rolled = several.submit(build.bring_up, spark, files, valid, date, tell)
         kept = [frame for frames in several.map(keep, views.CHAINS) for frame in frames]
         try:
-            rolled.result()
-            return dict(zip(tables.names(), several.map(rows, tables.names()), strict=True))
+            left_out = rolled.result()
+            return dict(zip(tables.names(), several.map(rows, tables.names()), strict=True)), left_out
         finally:
             for frame in kept:
                 frame.unpersist()

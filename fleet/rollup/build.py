@@ -4,6 +4,9 @@ A night thus reads one day of disks, however long the history is. Each roll-up h
 and of its files. It is used only where those days are still what they were and its files are whole; else an earlier one
 is, or all is made anew from the days' Parquet. A day that was compacted again, or came late, is thus healed together
 with all that follows. Written aside, counted, and valid by the rename of its record, as the days are.
+
+A day older than the window whose Parquet is damaged is left out and marked so in the record. Each night says so, and
+the roll-up is made anew as soon as the Parquet is whole again or another one.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from fleet.ingest import flat_tables
 from fleet.rollup import columns
 from fleet.store import reports
 from fleet.store.files import Files
+from fleet.store.reports import Aside
 
 RECORDS = f"{HOME}/rollup"
 DISKS = f"{HOME}/rollup_disks"
@@ -29,6 +33,8 @@ KEEP_DAYS = 40
 # What is sorted at once, for a store without a roll-up.
 AT_ONCE = 31
 STEP_DAYS = 30
+# Before the mark of a day whose Parquet was damaged when it was to be read: nothing of it is in the roll-up.
+LEFT_OUT = "left out "
 
 
 class Steps(NamedTuple):
@@ -39,7 +45,7 @@ class Steps(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What one roll-up holds. days: date -> what the day's Parquet was when it was read."""
+    """What one roll-up holds. days: date -> what the day's Parquet was when it was read, or LEFT_OUT and that."""
 
     date: str
     layout: int
@@ -54,6 +60,10 @@ class Record(NamedTuple):
     @property
     def files(self) -> list[Part]:
         return [*self.lives, *(one.part for one in self.steps)]
+
+    @property
+    def left_out(self) -> list[str]:
+        return sorted(day for day, mark in self.days.items() if mark.startswith(LEFT_OUT))
 
     def text(self) -> bytes:
         return json.dumps(self._asdict(), indent=1).encode()
@@ -93,16 +103,28 @@ def history(files: Files, valid: Sequence[Manifest], date: str) -> dict[str, Man
 def usable(files: Files, date: str, known: dict[str, Manifest]) -> Record | None:
     """The newest roll-up that holds these days as they are, up to its own one, and no other. A day that fell out at the
     old end may still be in it: its bits are not asked for."""
-    marks = {day: fingerprint(made) for day, made in known.items()}
-    oldest = min(marks, default=date)
+    oldest = min(known, default=date)
     for day in sorted(_dates(files), reverse=True):
         record = read(files, day) if day <= date else None
         if not record:
             continue
         held = {one: mark for one, mark in record.days.items() if one >= oldest}
-        if held == {one: mark for one, mark in marks.items() if one <= day} and held and _is_whole(files, record):
+        same_days = bool(held) and set(held) == {one for one in known if one <= day}
+        same = same_days and all(_is_still(files, known[one], mark) for one, mark in held.items())
+        if same and _is_whole(files, record):
             return record
     return None
+
+
+def _is_still(files: Files, made: Manifest, mark: str) -> bool:
+    """Whether the day's Parquet is what the record says of it: what was read, or damaged as it was then."""
+    if mark == LEFT_OUT + fingerprint(made):
+        return not _has_whole_disks(files, made)
+    return mark == fingerprint(made)
+
+
+def _has_whole_disks(files: Files, made: Manifest) -> bool:
+    return not manifests.damage(files, made._replace(files={"disks": made.files["disks"]}))
 
 
 def _dates(files: Files) -> list[str]:
@@ -117,8 +139,10 @@ def _is_whole(files: Files, record: Record) -> bool:
         return False
 
 
-def bring_up(spark: Any, files: Files, valid: Sequence[Manifest], date: str, tell: Callable[[str], None]) -> None:
-    """Make what is missing up to this night, and its views `disk_lives` and `disk_steps`."""
+def bring_up(
+    spark: Any, files: Files, valid: Sequence[Manifest], date: str, tell: Callable[[str], None]
+) -> list[Aside]:
+    """Make what is missing up to this night, and its views `disk_lives` and `disk_steps`. Gives the days left out."""
     known = history(files, valid, date)
     record = usable(files, date, known)
     fresh = [made for day, made in known.items() if not record or day > record.date]
@@ -128,6 +152,12 @@ def bring_up(spark: Any, files: Files, valid: Sequence[Manifest], date: str, tel
         tell(f"roll-up {record.date}")
     _views(spark, files, record, known, date)
     sweep(files, date)
+    return [_aside(known[day]) for day in (record.left_out if record else []) if day in known]
+
+
+def _aside(made: Manifest) -> Aside:
+    path = next(iter(made.paths("disks")), f"date={made.date}")
+    return Aside(path, f"the Parquet of {made.date} is damaged; that day's disks are not in the failure rates")
 
 
 class _Fold:
@@ -143,19 +173,17 @@ class _Fold:
 
     def done(self, checked: Iterable[str]) -> Record:
         """Written, counted, and in its place. checked: days whose files were seen to be whole in this night."""
-        whole = [made for made in self._days if made.date in checked or self._disks_are_whole(made)]
-        frame = self._frame([part.path for made in whole for part in made.files["disks"]])
+        checked = set(checked)
+        whole = [made for made in self._days if made.date in checked or _has_whole_disks(self._files, made)]
+        frame = self._frame([path for made in whole for path in made.paths("disks")])
         wanted = self._write(frame)
         written = [path for kind in self._folders(self._folder) for path in self._paths(kind)]
         found = sum(_rows(self._spark, self._files.url(path)) for path in written)
         if found != wanted:
             raise Incomplete(f"roll-up: {wanted} rows were written and {found} read back")
-        record = self._record(written)
+        record = self._record(written, {made.date for made in whole})
         self._files.replace(f"{RECORDS}/{self._date}.json", record.text())
         return record
-
-    def _disks_are_whole(self, made: Manifest) -> bool:
-        return not manifests.damage(self._files, made._replace(files={"disks": made.files["disks"]}))
 
     def _frame(self, fresh: list[str]) -> Any:
         _read(self._spark, self._files, fresh, flat_tables.COLUMNS["disks"]).createOrReplaceTempView("fresh_disks")
@@ -182,15 +210,16 @@ class _Fold:
         below = [(folder, entry.name) for folder in self._folders(kind) for entry in self._files.list(folder)]
         return [f"{folder}/{name}" for folder, name in below if name.endswith(".parquet")]
 
-    def _record(self, written: list[str]) -> Record:
+    def _record(self, written: list[str], whole: set[str]) -> Record:
         night = reports.number_of(self._date)
         parts = [Part(path, self._files.stamp(path)) for path in written]
         before = self._before or Record(self._date, columns.LAYOUT, {}, [], [])
+        marks = {made.date: fingerprint(made) for made in self._days}
         old = [one for one in before.steps if one.last > night - STEP_DAYS]
         return Record(
             self._date,
             columns.LAYOUT,
-            {**before.days, **{made.date: fingerprint(made) for made in self._days}},
+            {**before.days, **{day: mark if day in whole else LEFT_OUT + mark for day, mark in marks.items()}},
             [part for part in parts if "/is_last=true/" in part.path],
             [*old, *(Steps(night, part) for part in parts if "/stepped=true/" in part.path)],
         )

@@ -137,3 +137,33 @@ def test_without_a_roll_up_all_is_made_from_the_days_and_what_fell_out_is_not_co
     (rates,) = after.tables["failure_rates"]
     assert (rates["disks"], rates["drive_days"], rates["failures"]) == (3, 8, 1)
     check(store, after)
+
+
+def test_a_damaged_day_is_left_out_named_and_taken_again_when_it_is_whole(spark: Any, tmp_path: Path) -> None:
+    """An old day, of which no report is left: the window's days are verified each night, this one is not."""
+    old = reports.date_of(reports.number_of(NIGHT) - nightly.WINDOW_DAYS - 5)
+    for date, disk in ((old, "S1"), (NIGHT, "S2")):
+        run = host("a01")
+        write_run(tmp_path, date, [header(run), smart(run, disk, 0)])
+        judge(spark, tmp_path, date)
+    shutil.rmtree(tmp_path / f"date={old}")
+    shutil.rmtree(tmp_path / build.RECORDS)
+    made = manifests.manifest(LocalFiles(str(tmp_path)), old)
+    assert made
+    path = tmp_path / made.paths("disks")[0]
+    content = path.read_bytes()
+    path.write_bytes(content[:-9])
+
+    def disks(judged: Night) -> int:
+        return sum(row["disks"] for row in judged.tables["failure_rates"])
+
+    first, second = judge(spark, tmp_path), judge(spark, tmp_path)
+
+    for judged in (first, second):
+        assert disks(judged) == 1
+        (aside,) = judged.aside
+        assert str(tmp_path / aside.source) == str(path)
+        assert f"the Parquet of {old} is damaged" in aside.problem
+    path.write_bytes(content)
+    healed = judge(spark, tmp_path)
+    assert (disks(healed), healed.aside) == (2, [])
