@@ -319,20 +319,24 @@ def _compute(
             for name, query in chain.items()
         ]
 
-    def rows(table: str) -> Rows:
-        found = spark.sql(tables.query(table, night, first)).collect()
-        told = [{name: _plain(value) for name, value in row.asDict().items()} for row in found]
-        return tables.finish(table, told, given)
+    def rows(query: str) -> Rows:
+        found = spark.sql(query).collect()
+        return [{name: _plain(value) for name, value in row.asDict().items()} for row in found]
+
+    queries = {name: query.format(night=night, first=first) for name, query in views.FRAMES.items()}
+    queries |= {name: tables.query(name, night, first) for name in tables.selects()}
 
     with ThreadPoolExecutor(IN_FLIGHT) as several:
         rolled = several.submit(build.bring_up, spark, files, valid, date, tell)
         kept = [frame for frames in several.map(keep, views.CHAINS) for frame in frames]
         try:
             left_out = rolled.result()
-            return dict(zip(tables.names(), several.map(rows, tables.names()), strict=True)), left_out
+            found = dict(zip(queries, several.map(rows, queries.values()), strict=True))
         finally:
             for frame in kept:
                 frame.unpersist()
+    selected = {name: found[name] for name in tables.selects()}
+    return tables.every(selected, found, given), left_out
 
 
 def _keep(spark: Any, name: str, query: str) -> Any:

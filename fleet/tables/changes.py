@@ -6,11 +6,16 @@ resolved, and stands here until it is seen again. age_days counts from the first
 agent's first sight of it where that is earlier.
 """
 
-LIMITS: dict[str, float] = {}
+from __future__ import annotations
 
-SQL = """
-SELECT change, cluster, host, rack, check_name, item, status, age_days, reason, playbook, source
-FROM standing
-WHERE host != ''
-ORDER BY last_severity DESC, cluster, host, check_name, item
-"""
+from fleet.tables import Frames, Given, Rows, in_order, picked
+
+LIMITS: dict[str, float] = {}
+COLUMNS = ("change", "cluster", "host", "rack", "check_name", "item", "status", "age_days", "reason", "playbook",
+           "source")  # fmt: skip
+
+
+def rows(frames: Frames, _given: Given) -> Rows:
+    """The worst on top."""
+    standing = in_order((row for row in frames["standing"] if row["host"]), "cluster", "host", "check_name", "item")
+    return [picked(row, COLUMNS) for row in sorted(standing, key=lambda row: -row["last_severity"])]

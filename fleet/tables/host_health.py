@@ -5,10 +5,14 @@ came); `silent`, or `maintenance` where the inventory says so, when it did not r
 zero, not known.
 """
 
-LIMITS: dict[str, float] = {}
+from __future__ import annotations
 
-SQL = """
-SELECT cluster, host, role, layout, rack, health, criticals, unknowns, warnings, oks, last_day, source
-FROM fleet
-ORDER BY cluster, host
-"""
+from fleet.tables import Frames, Given, Rows, hosts, in_order, picked
+
+LIMITS: dict[str, float] = {}
+COLUMNS = ("cluster", "host", "role", "layout", "rack", "health", "criticals", "unknowns", "warnings", "oks",
+           "last_day", "source")  # fmt: skip
+
+
+def rows(frames: Frames, _given: Given) -> Rows:
+    return [picked(row, COLUMNS) for row in in_order(hosts(frames), "cluster", "host")]

@@ -4,16 +4,20 @@ With an inventory: its hosts that did not report today, also when they never did
 host that it does not name is retired, and not missed.
 """
 
-LIMITS: dict[str, float] = {}
+from __future__ import annotations
 
-SQL = """
-WITH reached AS (
-  SELECT cluster, host, max(reason) AS reason FROM problem_days
-  WHERE day = {night} AND check_name = 'reach' AND last_bad
-  GROUP BY cluster, host
-)
-SELECT f.cluster, f.host, f.rack, f.last_day, {night} - f.last_day AS silent_days, r.reason
-FROM fleet f LEFT JOIN reached r ON r.cluster = f.cluster AND r.host = f.host
-WHERE f.health = 'silent'
-ORDER BY f.last_day DESC, f.cluster, f.host
-"""
+from fleet.tables import Frames, Given, Row, Rows, hosts, in_order, picked
+
+LIMITS: dict[str, float] = {}
+COLUMNS = ("cluster", "host", "rack", "last_day", "silent_days", "reason")
+
+
+def rows(frames: Frames, given: Given) -> Rows:
+    """The one that fell silent last on top; those that never reported at the end."""
+    silent = [row for row in hosts(frames) if row["health"] == "silent"]
+    latest = sorted(in_order(silent, "cluster", "host"), key=lambda row: -(row["last_day"] or 0))
+    return [picked({**row, "silent_days": _days(row, given.night)}, COLUMNS) for row in latest]
+
+
+def _days(row: Row, night: int) -> int | None:
+    return None if row["last_day"] is None else night - row["last_day"]

@@ -33,10 +33,9 @@ def tables_by_duckdb(store: str, date: str, rolled: bool = False) -> dict[str, R
     for chain in views.CHAINS:
         for name, query in chain.items():
             database.execute(f"CREATE TEMP TABLE {name} AS {query.format(night=night, first=first, has_roster=False)}")
-    return {
-        name: tables.finish(name, _rows(database, tables.query(name, night, first)), Given(night, first))
-        for name in tables.names()
-    }
+    frames = {name: _rows(database, query.format(night=night, first=first)) for name, query in views.FRAMES.items()}
+    selected = {name: _rows(database, tables.query(name, night, first)) for name in tables.selects()}
+    return tables.every(selected, frames, Given(night, first))
 
 
 def roll_up(

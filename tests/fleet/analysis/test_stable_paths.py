@@ -77,10 +77,14 @@ def test_a_night_s_tables_have_the_columns_that_are_described(store: str) -> Non
     computed = duckdb_reference.tables_by_duckdb(store, NIGHT)
 
     for table in catalog.night_tables():
-        selected = {
-            row[0] for row in database.execute(f"DESCRIBE {tables.query(table.name, 20_000, 19_971)}").fetchall()
-        }
-        assert set(computed[table.name][0] if computed[table.name] else selected) == set(table.columns), table.name
+        if computed[table.name]:
+            named = set(computed[table.name][0])
+        elif table.name in tables.selects():
+            select = f"DESCRIBE {tables.query(table.name, 20_000, 19_971)}"
+            named = {row[0] for row in database.execute(select).fetchall()}
+        else:
+            named = set(tables.load(table.name).COLUMNS)
+        assert named == set(table.columns), table.name
 
 
 def test_the_key_names_a_row(store: str) -> None:

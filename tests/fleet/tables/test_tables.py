@@ -196,7 +196,7 @@ def rows(night: Night, table: str, *columns: str) -> list[tuple[Any, ...]]:
 
 
 def limits(table: str) -> dict[str, Any]:
-    return tables.load(table).LIMITS
+    return dict(tables.load(table).LIMITS)
 
 
 def test_changes(both: tuple[Night, Oracle]) -> None:
