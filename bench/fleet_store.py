@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from fleet.archive import manifests  # noqa: E402
 from fleet.ingest import flat_tables, views  # noqa: E402
+from fleet.rollup import build as rollup  # noqa: E402
 from fleet.rollup.columns import METRICS  # noqa: E402
 from fleet.store import reports  # noqa: E402
 from fleet.store.files import LocalFiles  # noqa: E402
@@ -156,7 +157,7 @@ def _write_day(database: Any, store: pathlib.Path, hosts: int, day: int, night: 
     rows: dict[str, int] = {}
     paths: dict[str, list[str]] = {}
     for table, query in TABLES.items():
-        if day != night and table not in (*views.WHOLE_WINDOW, "disks"):
+        if day != night and table not in (*views.WHOLE_WINDOW, *rollup.ROLLED):
             rows[table], paths[table] = 0, []
             continue
         path = f"{manifests.FLAT}/{table}/run=bench/date={date}/part-0.zstd.parquet"

@@ -183,6 +183,6 @@ WHERE day = {night} AND host = ''
 FRAMES = {"tonight": TONIGHT, "standing": STANDING}
 
 # Which flat tables a night reads for the whole window; of the others it reads the night alone.
-# What it knows of the disks of the other days is in the roll-up (fleet/rollup/build.py).
-WHOLE_WINDOW = ("host_days", "problem_days", "dimms", "mounts")
-NIGHT_ALONE = ("disks", "latencies")
+# What it knows of disks, DIMMs and mounts on the other days is in the roll-up (fleet/rollup/build.py).
+WHOLE_WINDOW = ("host_days", "problem_days")
+NIGHT_ALONE = ("disks", "dimms", "mounts", "latencies")

@@ -1,6 +1,6 @@
-"""The roll-up of the disks, night after night: last night's, and the days since, make tonight's.
+"""The roll-up of disks, mounts and DIMMs, night after night: last night's, and the days since, make tonight's.
 
-A night thus reads one day of disks, however long the history is. Each roll-up has a record of the days that it holds
+A night thus reads one day of them, however long the history is. Each roll-up has a record of the days that it holds
 and of its files. It is used only where those days are still what they were and its files are whole; else an earlier one
 is, or all is made anew from the days' Parquet. A day that was compacted again, or came late, is thus healed together
 with all that follows. Written aside, counted, and valid by the rename of its record, as the days are.
@@ -14,20 +14,22 @@ from __future__ import annotations
 import json
 import uuid
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from fleet.archive import manifests
 from fleet.archive.compact import Incomplete
 from fleet.archive.manifests import HOME, Manifest, Part
 from fleet.ingest import flat_tables
-from fleet.rollup import columns
+from fleet.rollup import columns, dimms, mounts
 from fleet.store import reports
 from fleet.store.files import Files
 from fleet.store.reports import Aside
 
 RECORDS = f"{HOME}/rollup"
-DISKS = f"{HOME}/rollup_disks"
+PARTS = f"{HOME}/rollup_parts"
+# The flat tables of which a night reads the days since the last roll-up; what it keeps of them, besides disks.
+ROLLED = ("disks", "mounts", "dimms")
 # A late report makes the roll-ups of its day and of those after it void: the one before must be there still.
 KEEP_DAYS = 40
 # What is sorted at once, for a store without a roll-up.
@@ -52,6 +54,8 @@ class Record(NamedTuple):
     days: dict[str, str]
     lives: list[Part]
     steps: list[Steps]
+    mounts: list[Part]
+    dimms: list[Part]
 
     @property
     def day(self) -> int:
@@ -59,7 +63,7 @@ class Record(NamedTuple):
 
     @property
     def files(self) -> list[Part]:
-        return [*self.lives, *(one.part for one in self.steps)]
+        return [*self.lives, *(one.part for one in self.steps), *self.mounts, *self.dimms]
 
     @property
     def left_out(self) -> list[str]:
@@ -73,17 +77,19 @@ def read(files: Files, date: str) -> Record | None:
     """None where there is none, or a damaged one, or one of another layout."""
     try:
         said = json.loads(files.read(f"{RECORDS}/{date}.json"))
-        lives = [Part(*map(str, part)) for part in said["lives"]]
+        lives, on_mounts, on_dimms = (
+            [Part(*map(str, part)) for part in said[name]] for name in ("lives", "mounts", "dimms")
+        )
         steps = [Steps(int(last), Part(*map(str, part))) for last, part in said["steps"]]
         days = {str(day): str(what) for day, what in said["days"].items()}
-        found = Record(str(said["date"]), int(said["layout"]), days, lives, steps)
+        found = Record(str(said["date"]), int(said["layout"]), days, lives, steps, on_mounts, on_dimms)
     except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     return found if (found.date, found.layout) == (date, columns.LAYOUT) else None
 
 
 def fingerprint(made: Manifest) -> str:
-    """Of a day's disks: another one whenever the day is compacted again."""
+    """Of a day: another one whenever it is compacted again."""
     return f"{zlib.crc32(repr(made.files['disks']).encode()):08x}"
 
 
@@ -119,12 +125,13 @@ def usable(files: Files, date: str, known: dict[str, Manifest]) -> Record | None
 def _is_still(files: Files, made: Manifest, mark: str) -> bool:
     """Whether the day's Parquet is what the record says of it: what was read, or damaged as it was then."""
     if mark == LEFT_OUT + fingerprint(made):
-        return not _has_whole_disks(files, made)
+        return not _is_readable(files, made)
     return mark == fingerprint(made)
 
 
-def _has_whole_disks(files: Files, made: Manifest) -> bool:
-    return not manifests.damage(files, made._replace(files={"disks": made.files["disks"]}))
+def _is_readable(files: Files, made: Manifest) -> bool:
+    """Of what is read here, all files are whole."""
+    return not manifests.damage(files, made._replace(files={table: made.files[table] for table in ROLLED}))
 
 
 def _dates(files: Files) -> list[str]:
@@ -142,7 +149,8 @@ def _is_whole(files: Files, record: Record) -> bool:
 def bring_up(
     spark: Any, files: Files, valid: Sequence[Manifest], date: str, tell: Callable[[str], None]
 ) -> list[Aside]:
-    """Make what is missing up to this night, and its views `disk_lives` and `disk_steps`. Gives the days left out."""
+    """Make what is missing up to this night, and its views: `disk_lives`, `disk_steps`, `mount_days`, `dimm_days`.
+    Gives the days left out."""
     known = history(files, valid, date)
     record = usable(files, date, known)
     fresh = [made for day, made in known.items() if not record or day > record.date]
@@ -157,7 +165,7 @@ def bring_up(
 
 def _aside(made: Manifest) -> Aside:
     path = next(iter(made.paths("disks")), f"date={made.date}")
-    return Aside(path, f"the Parquet of {made.date} is damaged; that day's disks are not in the failure rates")
+    return Aside(path, f"the Parquet of {made.date} is damaged; its disks, mounts and DIMMs are not counted")
 
 
 class _Fold:
@@ -169,15 +177,15 @@ class _Fold:
         self._before = before
         self._days = days
         self._date = days[-1].date
-        self._folder = f"{DISKS}/run={uuid.uuid4().hex}"
+        self._folder = f"{PARTS}/run={uuid.uuid4().hex}"
 
     def done(self, checked: Iterable[str]) -> Record:
         """Written, counted, and in its place. checked: days whose files were seen to be whole in this night."""
         checked = set(checked)
-        whole = [made for made in self._days if made.date in checked or _has_whole_disks(self._files, made)]
-        frame = self._frame([path for made in whole for path in made.paths("disks")])
-        wanted = self._write(frame)
-        written = [path for kind in self._folders(self._folder) for path in self._paths(kind)]
+        whole = [made for made in self._days if made.date in checked or _is_readable(self._files, made)]
+        wanted = sum(self._write(table, frame) for table, frame in self._frames(whole))
+        self._files.settle(self._folder)
+        written = [path for table in ROLLED for path in self._paths(f"{self._folder}/{table}")]
         found = sum(_rows(self._spark, self._files.url(path)) for path in written)
         if found != wanted:
             raise Incomplete(f"roll-up: {wanted} rows were written and {found} read back")
@@ -185,35 +193,40 @@ class _Fold:
         self._files.replace(f"{RECORDS}/{self._date}.json", record.text())
         return record
 
-    def _frame(self, fresh: list[str]) -> Any:
-        _read(self._spark, self._files, fresh, flat_tables.COLUMNS["disks"]).createOrReplaceTempView("fresh_disks")
-        known = [part.path for part in self._before.lives] if self._before else []
-        _read(self._spark, self._files, known, columns.COLUMNS).createOrReplaceTempView("known_disks")
+    def _frames(self, whole: list[Manifest]) -> Iterator[tuple[str, Any]]:
+        for table in ROLLED:
+            fresh = [path for made in whole for path in made.paths(table)]
+            _read(self._spark, self._files, fresh, flat_tables.COLUMNS[table]).createOrReplaceTempView(f"fresh_{table}")
+            known = [part.path for part in held(self._before, table)]
+            _read(self._spark, self._files, known, COLUMNS[table]).createOrReplaceTempView(f"known_{table}")
         night = reports.number_of(self._date)
-        return self._spark.sql(columns.fold(self._before.day if self._before else night, night))
+        for table, query in folds(self._before.day if self._before else night, night).items():
+            yield table, self._spark.sql(query)
 
-    def _write(self, frame: Any) -> int:
+    def _write(self, table: str, frame: Any) -> int:
         from pyspark.sql import Observation
         from pyspark.sql import functions as F
 
         seen = Observation()
         counted = frame.observe(seen, F.count(F.lit(1)).alias("rows"))
-        counted.write.partitionBy("is_last", "stepped").parquet(self._files.url(self._folder))
-        self._files.settle(self._folder)
+        if table == "disks":
+            counted.write.partitionBy("is_last", "stepped").parquet(self._files.url(f"{self._folder}/{table}"))
+        else:
+            counted.coalesce(1).write.parquet(self._files.url(f"{self._folder}/{table}"))
         return int(seen.get["rows"])
 
-    def _folders(self, path: str) -> list[str]:
-        return [f"{path}/{entry.name}" for entry in self._files.list(path) if entry.is_folder]
-
-    def _paths(self, kind: str) -> list[str]:
-        """The files of is_last=…/stepped=…"""
-        below = [(folder, entry.name) for folder in self._folders(kind) for entry in self._files.list(folder)]
-        return [f"{folder}/{name}" for folder, name in below if name.endswith(".parquet")]
+    def _paths(self, folder: str) -> list[str]:
+        """The files of a folder, and of those below it (is_last=…/stepped=…)."""
+        found = []
+        for entry in self._files.list(folder):
+            path = f"{folder}/{entry.name}"
+            found += self._paths(path) if entry.is_folder else [path] if entry.name.endswith(".parquet") else []
+        return found
 
     def _record(self, written: list[str], whole: set[str]) -> Record:
         night = reports.number_of(self._date)
         parts = [Part(path, self._files.stamp(path)) for path in written]
-        before = self._before or Record(self._date, columns.LAYOUT, {}, [], [])
+        before = self._before or Record(self._date, columns.LAYOUT, {}, [], [], [], [])
         marks = {made.date: fingerprint(made) for made in self._days}
         old = [one for one in before.steps if one.last > night - STEP_DAYS]
         return Record(
@@ -222,7 +235,26 @@ class _Fold:
             {**before.days, **{day: mark if day in whole else LEFT_OUT + mark for day, mark in marks.items()}},
             [part for part in parts if "/is_last=true/" in part.path],
             [*old, *(Steps(night, part) for part in parts if "/stepped=true/" in part.path)],
+            [part for part in parts if part.path.startswith(f"{self._folder}/mounts/")],
+            [part for part in parts if part.path.startswith(f"{self._folder}/dimms/")],
         )
+
+
+COLUMNS = {"disks": columns.COLUMNS, "mounts": mounts.COLUMNS, "dimms": dimms.COLUMNS}
+
+
+def held(record: Record | None, table: str) -> list[Part]:
+    """The files of a roll-up that have one row a disk, mount or DIMM."""
+    return {"disks": record.lives, "mounts": record.mounts, "dimms": record.dimms}[table] if record else []
+
+
+def folds(before: int, night: int) -> dict[str, str]:
+    """For each table, the SELECT over `known_…` (up to the day `before`) and `fresh_…` that makes its roll-up."""
+    return {
+        "disks": columns.fold(before, night),
+        "mounts": mounts.fold(before, night),
+        "dimms": dimms.fold(before, night),
+    }
 
 
 def _rows(spark: Any, url: str) -> int:
@@ -246,10 +278,11 @@ def _read(spark: Any, files: Files, paths: Sequence[str], ddl: str) -> Any:
 
 def _views(spark: Any, files: Files, record: Record | None, known: dict[str, Manifest], date: str) -> None:
     night = reports.number_of(date)
-    lives = [part.path for part in record.lives] if record else []
     steps = [one.part.path for one in record.steps] if record else []
-    _read(spark, files, lives, columns.COLUMNS).createOrReplaceTempView("rolled_lives")
     _read(spark, files, steps, columns.COLUMNS).createOrReplaceTempView("rolled_steps")
+    for table, view in VIEWS.items():
+        paths = [part.path for part in held(record, table)]
+        _read(spark, files, paths, COLUMNS[table]).createOrReplaceTempView(view)
     for name, query in queries(record.day if record else night, oldest(known, night), night).items():
         spark.sql(query).createOrReplaceTempView(name)
 
@@ -259,11 +292,16 @@ def oldest(known: Iterable[str], night: int) -> int:
     return max(night - columns.YEAR_DAYS + 1, min(map(reports.number_of, known), default=night))
 
 
+VIEWS = {"disks": "rolled_lives", "mounts": "rolled_mounts", "dimms": "rolled_dimms"}
+
+
 def queries(made: int, first: int, night: int) -> dict[str, str]:
-    """The views of a night over `rolled_lives` and `rolled_steps`, which hold the days up to `made`."""
+    """The views of a night over those of VIEWS and `rolled_steps`, which hold the days up to `made`."""
     return {
         "disk_lives": columns.lives(first, made, night),
         "disk_steps": columns.steps(max(first, night - STEP_DAYS + 1), night),
+        "mount_days": mounts.latest(made, night),
+        "dimm_days": dimms.latest(made, night),
     }
 
 
@@ -278,6 +316,6 @@ def sweep(files: Files, date: str) -> None:
         else:
             files.delete(f"{RECORDS}/{day}.json")
     named = {part.path.split("/run=")[1].split("/")[0] for record in kept for part in record.files}
-    for run in files.list(DISKS):
+    for run in files.list(PARTS):
         if run.name.removeprefix("run=") not in named:
-            files.delete(f"{DISKS}/{run.name}")
+            files.delete(f"{PARTS}/{run.name}")

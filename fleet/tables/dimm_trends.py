@@ -4,34 +4,44 @@ The counter starts anew with every boot, so its rises are added up: another boot
 from zero.
 """
 
-LIMITS = {"week_rise_least": 10, "rising_days_least": 3}
+from __future__ import annotations
 
-SQL = """
-WITH eventful AS (
-  SELECT DISTINCT cluster, host, item FROM dimms WHERE corrected > 0
-), steps AS (
-  SELECT /*+ BROADCAST(e) */ d.cluster, d.host, d.item, d.day, d.corrected, d.uncorrected,
-    lag(d.corrected) OVER w AS before, d.boot_id != lag(d.boot_id) OVER w AS rebooted
-  FROM dimms d JOIN eventful e ON e.cluster = d.cluster AND e.host = d.host AND e.item = d.item
-  WHERE d.corrected IS NOT NULL
-  WINDOW w AS (PARTITION BY d.cluster, d.host, d.item ORDER BY d.day)
-), rises AS (
-  SELECT *, CASE WHEN before IS NULL THEN 0
-    WHEN corrected >= before AND NOT coalesce(rebooted, FALSE) THEN corrected - before ELSE corrected END AS rise
-  FROM steps
-), summed AS (
-  SELECT cluster, host, item,
-    sum(rise) AS rise,
-    sum(CASE WHEN day > {night} - 7 THEN rise ELSE 0 END) AS week_rise,
-    sum(CASE WHEN day > {night} - 7 AND rise > 0 THEN 1 ELSE 0 END) AS rising_days,
-    sum(CASE WHEN day > {night} - 14 AND day <= {night} - 7 THEN rise ELSE 0 END) AS week_before_rise,
-    max(CASE WHEN day = {night} THEN corrected END) AS corrected,
-    max(CASE WHEN day = {night} THEN uncorrected END) AS uncorrected
-  FROM rises
-  GROUP BY cluster, host, item
-)
-SELECT cluster, host, item, corrected, uncorrected, rise, week_rise, week_before_rise, rising_days
-FROM summed
-WHERE week_rise >= {week_rise_least} OR rising_days >= {rising_days_least}
-ORDER BY week_rise DESC, cluster, host, item
+from fleet.rollup.dimms import DAYS
+from fleet.tables import Given, Row, Rows
+
+LIMITS = {"week_rise_least": 10, "rising_days_least": 3}
+WEEK = 7
+RISES = tuple(f"rise_{back}" for back in range(DAYS))
+
+# What rose too little, or too seldom, in the last seven days is left out before it is collected.
+SQL = f"""
+SELECT cluster, host, item, CASE WHEN last_day = {{night}} THEN corrected END AS corrected,
+  CASE WHEN last_day = {{night}} THEN uncorrected END AS uncorrected, {", ".join(RISES)}
+FROM dimm_days
+WHERE {" + ".join(f"coalesce({name}, 0)" for name in RISES[:WEEK])} >= {{week_rise_least}}
+  OR {" + ".join(f"CASE WHEN {name} > 0 THEN 1 ELSE 0 END" for name in RISES[:WEEK])} >= {{rising_days_least}}
 """
+
+
+def finish(rows: Rows, _given: Given) -> Rows:
+    """The largest rise of the week on top."""
+    found = [row for row in map(_summed, rows) if _rises(row)]
+    return sorted(found, key=lambda row: (-row["week_rise"], row["cluster"] or "", row["host"], row["item"]))
+
+
+def _summed(row: Row) -> Row:
+    """Of the first day on which it was seen in the window, nothing is known of what it rose by."""
+    seen = [back for back in range(DAYS) if row[f"rise_{back}"] is not None]
+    rises = {back: float(row[f"rise_{back}"]) for back in seen if back != max(seen)}
+    week = [rise for back, rise in rises.items() if back < WEEK]
+    return {
+        **{name: row[name] for name in ("cluster", "host", "item", "corrected", "uncorrected")},
+        "rise": sum(rises.values()),
+        "week_rise": sum(week),
+        "week_before_rise": sum(rise for back, rise in rises.items() if WEEK <= back < 2 * WEEK),
+        "rising_days": sum(rise > 0 for rise in week),
+    }
+
+
+def _rises(row: Row) -> bool:
+    return bool(row["week_rise"] >= LIMITS["week_rise_least"] or row["rising_days"] >= LIMITS["rising_days_least"])

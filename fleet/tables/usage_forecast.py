@@ -16,38 +16,24 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from fleet.rollup.mounts import DAYS
 from fleet.statistics import mount_growth
 from fleet.tables import Given, Rows
 
-LIMITS = {"horizon_days": 21, "window_days": 14, "recent_days": 3, "sure_days": 5, "least_points": 1}
+LIMITS = {"horizon_days": 21, "window_days": DAYS, "recent_days": 3, "sure_days": 5, "least_points": 1}
 # Later is no forecast any more.
 LATEST_DAYS = 3650
+USED = tuple(f"used_{back}" for back in range(DAYS))
 
 # What cannot be full in time, by the fastest of the last three days, is left out before it is collected.
-SQL = """
-WITH ends AS (
-  SELECT cluster, host, item,
-    max(CASE WHEN day = {night} THEN used_bytes END) AS used_bytes,
-    max(CASE WHEN day = {night} THEN free_bytes END) AS free_bytes,
-    max(CASE WHEN day = {night} - 1 THEN used_bytes END) AS used_1,
-    max(CASE WHEN day = {night} - 2 THEN used_bytes END) AS used_2,
-    max(CASE WHEN day = {night} - 3 THEN used_bytes END) AS used_3
-  FROM mounts
-  WHERE day > {night} - {window_days} AND used_bytes IS NOT NULL
-  GROUP BY cluster, host, item
-  HAVING count(*) >= 2
-), filling AS (
-  SELECT * FROM ends
-  WHERE used_bytes + free_bytes > 0 AND coalesce(greatest(used_bytes - used_1, used_1 - used_2, used_2 - used_3)
-    * {horizon_days} * 1.000001 >= free_bytes OR used_1 + used_2 + used_3 IS NULL, TRUE)
-)
-SELECT /*+ BROADCAST(e) */ e.cluster, e.host, e.item, e.used_bytes, e.used_bytes + e.free_bytes AS size_bytes,
-  array_agg(concat_ws(' ', CAST(m.day AS STRING), CAST(m.used_bytes AS STRING))) AS days
-FROM mounts m
-JOIN filling e ON e.cluster = m.cluster AND e.host = m.host AND e.item = m.item
+SQL = f"""
+SELECT m.cluster, m.host, m.item, m.used_0 + m.free_bytes AS size_bytes, {", ".join(f"m.{name}" for name in USED)}
+FROM mount_days m
 JOIN fleet f ON f.cluster = m.cluster AND f.host = m.host
-WHERE m.day > {night} - {window_days} AND m.used_bytes IS NOT NULL
-GROUP BY e.cluster, e.host, e.item, e.used_bytes, e.free_bytes
+WHERE m.used_0 + m.free_bytes > 0
+  AND coalesce({", ".join(f"m.{name}" for name in USED[1:])}) IS NOT NULL
+  AND coalesce(greatest(m.used_0 - m.used_1, m.used_1 - m.used_2, m.used_2 - m.used_3)
+    * {{horizon_days}} * 1.000001 >= m.free_bytes OR m.used_1 + m.used_2 + m.used_3 IS NULL, TRUE)
 """
 
 
@@ -58,8 +44,9 @@ def finish(rows: Rows, given: Given) -> Rows:
 
 
 def _of_mount(row: dict[str, Any], night: int) -> dict[str, Any] | None:
-    points = sorted((int(day), float(used)) for day, used in (text.split(" ") for text in row["days"]))
-    used, size = float(row["used_bytes"]), float(row["size_bytes"])
+    known = ((night - back, row[name]) for back, name in enumerate(USED))
+    points = [(day, float(used)) for day, used in reversed([*known]) if used is not None]
+    used, size = points[-1][1], float(row["size_bytes"])
     least = LIMITS["least_points"] * size / 100
     if mount_growth.fastest(points, LIMITS["recent_days"]) * LIMITS["horizon_days"] < size - used:
         return None
@@ -75,7 +62,9 @@ def _of_mount(row: dict[str, Any], night: int) -> dict[str, Any] | None:
         return None
     soonest, last = _days(size, pace, night, beside), _days(size, pace, night, -beside)
     return {
-        **{name: row[name] for name in ("cluster", "host", "item", "used_bytes", "size_bytes")},
+        **{name: row[name] for name in ("cluster", "host", "item")},
+        "used_bytes": used,
+        "size_bytes": size,
         "used_percent": round(100 * used / size, 1),
         "points_per_day": round(100 * pace.per_day / size, 2),
         "days_left": left,

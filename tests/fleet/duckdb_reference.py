@@ -45,19 +45,22 @@ def roll_up(
     night: int,
     before: build.Record | None = None,
 ) -> None:
-    """The disks' views, from the roll-up of before or from the first day on."""
-    fresh = [
-        files.url(path) for day, one in known.items() if not before or day > before.date for path in one.paths("disks")
-    ]
-    lives = [files.url(part.path) for part in before.lives] if before else []
+    """The views of disks, mounts and DIMMs, from the roll-up of before or from the first day on."""
+    fresh = [one for day, one in known.items() if not before or day > before.date]
+    for table, ddl in build.COLUMNS.items():
+        days = [files.url(path) for one in fresh for path in one.paths(table)]
+        rows = [files.url(part.path) for part in build.held(before, table)]
+        database.execute(f"CREATE VIEW fresh_{table} AS {_parquet(days, flat_tables.COLUMNS[table])}")
+        database.execute(f"CREATE VIEW known_{table} AS {_parquet(rows, ddl)}")
+    for table, query in build.folds(before.day if before else night, night).items():
+        where = " WHERE is_last" if table == "disks" else ""
+        database.execute(f"CREATE TEMP TABLE folded_{table} AS {query}")
+        database.execute(f"CREATE VIEW {build.VIEWS[table]} AS SELECT * FROM folded_{table}{where}")
     steps = [files.url(one.part.path) for one in before.steps] if before else []
-    database.execute(f"CREATE VIEW fresh_disks AS {_parquet(fresh, flat_tables.COLUMNS['disks'])}")
-    database.execute(f"CREATE VIEW known_disks AS {_parquet(lives, columns.COLUMNS)}")
     database.execute(f"CREATE VIEW known_steps AS {_parquet(steps, columns.COLUMNS)}")
-    database.execute(f"CREATE TEMP TABLE rolled AS {columns.fold(before.day if before else night, night)}")
-    database.execute("CREATE VIEW rolled_lives AS SELECT * FROM rolled WHERE is_last")
     named = ", ".join(column.split()[0] for column in columns.COLUMNS.split(", "))
-    database.execute(f"CREATE VIEW rolled_steps AS SELECT {named} FROM rolled WHERE stepped UNION ALL FROM known_steps")
+    moved = f"SELECT {named} FROM folded_disks WHERE stepped"
+    database.execute(f"CREATE VIEW rolled_steps AS {moved} UNION ALL FROM known_steps")
     for name, query in build.queries(night, build.oldest(known, night), night).items():
         database.execute(f"CREATE TEMP TABLE {name} AS {query}")
 

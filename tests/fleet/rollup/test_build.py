@@ -69,7 +69,7 @@ def check(store: Path, judged: Night) -> None:
     assert [name for name, mine in judged.tables.items() if not alike(mine, theirs[name])] == []
     files = LocalFiles(str(store))
     named = {part.path for day in build._dates(files) for part in record(store, day).files}
-    kept = {str(path.relative_to(store)) for path in (store / build.DISKS).rglob("*.parquet")}
+    kept = {str(path.relative_to(store)) for path in (store / build.PARTS).rglob("*.parquet")}
     runs = {path.split("/")[2] for path in named}
     assert {path.split("/")[2] for path in kept} == runs
 

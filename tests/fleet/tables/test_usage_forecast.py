@@ -21,11 +21,14 @@ GIVEN = Given(NIGHT, NIGHT - 29)
 def forecast(*percents: float) -> dict[str, Any] | None:
     """percents: of the days up to tonight."""
     first = NIGHT - len(percents) + 1
-    days = [f"{first + n} {percent / 100 * SIZE}" for n, percent in enumerate(percents)]
-    random.Random(3).shuffle(days)  # an aggregate has no order
-    mount = {"cluster": "c", "host": "h", "item": "/d", "used_bytes": percents[-1] / 100 * SIZE, "size_bytes": SIZE}
-    rows = usage_forecast.finish([{**mount, "days": days}], GIVEN)
+    days = by_day({first + n: percent / 100 * SIZE for n, percent in enumerate(percents)})
+    rows = usage_forecast.finish([{"cluster": "c", "host": "h", "item": "/d", "size_bytes": SIZE, **days}], GIVEN)
     return rows[0] if rows else None
+
+
+def by_day(used: dict[int, float]) -> dict[str, float | None]:
+    """As the view `mount_days` has them: used_0 of the night, used_1 of the night before."""
+    return {name: used.get(NIGHT - back) for back, name in enumerate(usage_forecast.USED)}
 
 
 def left(*percents: float) -> int | None:
@@ -160,8 +163,8 @@ def test_random_histories_give_what_plain_python_makes_of_them() -> None:
         points = [(day, percent / 100 * SIZE) for day, percent in percents.items()]
         expected = days_to_full(points, SIZE, usage_forecast.LIMITS) if len(points) > 1 else None
         in_time = expected and expected[0] is not None and expected[0] <= usage_forecast.LIMITS["horizon_days"]
-        mount = {"cluster": "c", "host": "h", "item": "/d", "used_bytes": points[-1][1], "size_bytes": SIZE}
-        rows = usage_forecast.finish([{**mount, "days": [f"{day} {used}" for day, used in points]}], GIVEN)
+        mount = {"cluster": "c", "host": "h", "item": "/d", "size_bytes": SIZE}
+        rows = usage_forecast.finish([{**mount, **by_day(dict(points))}], GIVEN)
 
         assert bool(rows) == bool(in_time), points
         for row in rows:
