@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agent.status import ok, warning
-from smoketests.cluster.view import ClusterFinding, some
+from inventory.names import some
+from smoketests.cluster.view import ClusterFinding
 from smoketests.readers.kafka.model import Partition
 
 LIMITS = {

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agent.status import FINE, critical, ok, unknown
+from inventory.names import some
 from smoketests.cluster.leader_balance import broker_name
-from smoketests.cluster.view import LONGEST_TEXT, ClusterFinding, ClusterView, findings, some
+from smoketests.cluster.view import LONGEST_TEXT, ClusterFinding, ClusterView, findings
 from smoketests.readers.kafka.model import LogDir
 
 PLAYBOOK = "replace-jbod-disk"

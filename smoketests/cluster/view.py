@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from agent.status import OK, SKIPPED, Verdict, skipped, unknown
 from inventory.model import Cluster, Host
+from inventory.names import some
 
 if TYPE_CHECKING:
     from smoketests.readers.kafka.model import KafkaFacts, Partition
@@ -167,13 +168,6 @@ def _why(view: ClusterView, host: Host, rows: Sequence[Mapping[str, Any]]) -> st
     if rows:
         return str(rows[0].get("reason", ""))[:120] or "its finding has no facts"
     return NO_REPORT if report.reach.status != OK else "its report has no such finding"
-
-
-def some(names: Sequence[str], most: int = 5) -> str:
-    """Names for a sentence: a, b, c and 7 more."""
-    if len(names) <= most + 1:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
 def typed(facts: Any, kind: type[Facts]) -> Facts | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.formats.text import printable
 from agent.status import moment
-from smoketests.cluster.view import some
+from inventory.names import some
 from smoketests.gate.decision import ACCEPTED, BY_SEVERITY, CANNOT_TELL, FAILED, Decision, Finding, RuleResult
 
 if TYPE_CHECKING:

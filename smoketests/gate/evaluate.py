@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from agent import report
 from agent.report import Report
 from agent.status import unknown
+from inventory.names import some
 from smoketests import readers
-from smoketests.cluster.view import some
 from smoketests.gate import acceptance, decision_store, lock, playbook_runs, rules, shared_lock
 from smoketests.gate.context import GateContext, may_have_brokers
 from smoketests.gate.decision import Decision

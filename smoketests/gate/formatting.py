@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agent.status import count_of
+from inventory.names import some
 from smoketests.cluster.checks.partitions import counted
-from smoketests.cluster.view import NotAsked, some
+from smoketests.cluster.view import NotAsked
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import FAILED, Finding
 

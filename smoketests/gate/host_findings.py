@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from agent.status import CRITICAL, OK, UNKNOWN, WARNING, Verdict, critical, unknown, warning
 from inventory.model import Host
-from smoketests.cluster.view import NotAsked, findings, some
+from inventory.names import some
+from smoketests.cluster.view import NotAsked, findings
 from smoketests.gate import locality
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import OF_VERDICT, Finding, RuleResult, ruled

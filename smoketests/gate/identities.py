@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from agent.status import UNKNOWN
 from inventory.model import Host
+from inventory.names import some
 from smoketests.cluster.checks.broker_ids import Names
-from smoketests.cluster.view import CannotTell, ClusterView, findings, some, typed
+from smoketests.cluster.view import CannotTell, ClusterView, findings, typed
 from smoketests.readers.zookeeper.ensemble import Registered
 
 KRAFT_ROLE, BROKER_ROLE, ZOOKEEPER_ROLE = "controller", "broker", "zookeeper"

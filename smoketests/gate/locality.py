@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from inventory.model import Host
-from smoketests.cluster.view import CannotTell, ClusterView, NotAsked, some
+from inventory.names import some
+from smoketests.cluster.view import CannotTell, ClusterView, NotAsked
 from smoketests.gate import ensembles
 from smoketests.gate.context import KRAFT_ROLE, GateContext
 from smoketests.gate.maintenance import DECOMMISSION

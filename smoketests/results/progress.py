@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
-from smoketests.show.fold import ranges
+from inventory.names import ranges
 
 if TYPE_CHECKING:
     from smoketests.remote.fanout import HostReport

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from agent.formats.text import printable
 from agent.status import BY_SEVERITY, CRITICAL, FINE, UNKNOWN, WARNING
-from smoketests.show.fold import Row, fold, groups, ranges
+from inventory.names import groups, ranges
+from smoketests.show.fold import Row, fold
 
 if TYPE_CHECKING:
     from smoketests.results.run_results import Survey, Tally

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from agent.formats.nagios import clean
 from agent.status import BY_SEVERITY
-from smoketests.show.fold import fold, ranges
+from inventory.names import ranges
+from smoketests.show.fold import fold
 
 if TYPE_CHECKING:
     from smoketests.results.run_results import Survey

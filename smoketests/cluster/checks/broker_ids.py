@@ -23,7 +23,8 @@ from typing import Any
 
 from agent.status import Verdict, combine, critical, ok, unknown, warning
 from inventory.model import Host
-from smoketests.cluster.view import CannotTell, ClusterFinding, ClusterView, NotAsked, some
+from inventory.names import some
+from smoketests.cluster.view import CannotTell, ClusterFinding, ClusterView, NotAsked
 from smoketests.readers.zookeeper.ensemble import Registered
 
 LIMITS: Mapping[str, Any] = {}

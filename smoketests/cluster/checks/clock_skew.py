@@ -18,7 +18,8 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from agent.status import OK, Verdict, combine, critical, ok, unknown, warning
-from smoketests.cluster.view import ClusterFinding, ClusterView, NotAsked, some, told, typed, untold
+from inventory.names import some
+from smoketests.cluster.view import ClusterFinding, ClusterView, NotAsked, told, typed, untold
 
 LIMITS = {"skew_ms_warning": 100, "skew_ms_critical": 1000, "own_clock_slack_ms": 2000}
 PLAYBOOK = "clock"

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 
 from agent.status import combine, skipped, unknown, warning
 from inventory.model import Host
+from inventory.names import some
 from smoketests.cluster import statistics
-from smoketests.cluster.view import NO_REPORT, ClusterFinding, ClusterView, some, told, typed
+from smoketests.cluster.view import NO_REPORT, ClusterFinding, ClusterView, told, typed
 
 LIMITS = {"min_peers": 3, "memory_tolerance_percent": 3}
 PLAYBOOK = "tune-os"

@@ -23,10 +23,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.status import combine, critical, ok, unknown, warning
+from inventory.names import some
 from smoketests.cluster import leader_balance
 from smoketests.cluster.leader_balance import broker_name
 from smoketests.cluster.log_dirs import judge as judge_log_dirs
-from smoketests.cluster.view import ClusterFinding, ClusterView, kafka_of, partitions_of, some
+from smoketests.cluster.view import ClusterFinding, ClusterView, kafka_of, partitions_of
 from smoketests.readers.kafka.model import Partition
 
 LIMITS = {**leader_balance.LIMITS, "spare_replicas_min_warning": 1, "named": 5}

@@ -18,7 +18,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agent.status import combine, critical, warning
-from smoketests.cluster.view import ClusterFinding, ClusterView, Told, some, told, untold
+from inventory.names import some
+from smoketests.cluster.view import ClusterFinding, ClusterView, Told, told, untold
 
 LIMITS = {"min_witnesses": 2}
 PLAYBOOK = "firewall"

@@ -17,10 +17,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.status import combine, unknown, warning
+from inventory.names import some
 from smoketests.cluster import root_cause, shared_components
 from smoketests.cluster.shared_components import DISK_KIND, HOST_KINDS, Part
 from smoketests.cluster.statistics import by_chance
-from smoketests.cluster.view import NO_REPORT, ClusterFinding, ClusterView, some
+from smoketests.cluster.view import NO_REPORT, ClusterFinding, ClusterView
 
 LIMITS = {"together_warning": 3, "chance_percent": 10.0, "times_elsewhere": 2.0}
 READS = {"smart": shared_components.Drive}

@@ -21,8 +21,9 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from agent.status import combine, skipped, warning
+from inventory.names import some
 from smoketests.cluster import statistics
-from smoketests.cluster.view import ClusterFinding, ClusterView, Told, some, told, untold
+from smoketests.cluster.view import ClusterFinding, ClusterView, Told, told, untold
 
 LIMITS = {
     "times_median_warning": 3,

@@ -22,7 +22,8 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from agent.status import combine, ok, warning
-from smoketests.cluster.view import ClusterFinding, ClusterView, partitions_of, some
+from inventory.names import some
+from smoketests.cluster.view import ClusterFinding, ClusterView, partitions_of
 from smoketests.readers.kafka.model import Partition
 
 LIMITS = {

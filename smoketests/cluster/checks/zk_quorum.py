@@ -20,7 +20,8 @@ from typing import Any
 
 from agent.sources.zookeeper.four_letter import ANSWERED, NOT_SERVING
 from agent.status import Verdict, combine, critical, ok, unknown, warning
-from smoketests.cluster.view import CannotTell, ClusterFinding, ClusterView, NotAsked, some
+from inventory.names import some
+from smoketests.cluster.view import CannotTell, ClusterFinding, ClusterView, NotAsked
 from smoketests.readers.kafka.cluster import NEVER, Quorum, Voter
 from smoketests.readers.zookeeper.ensemble import REFUSED, Member
 

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from smoketests.cluster.view import some
+from inventory.names import some
 from smoketests.readers.kafka import quorum as kafka_quorum
 from smoketests.readers.kafka.model import Dispute, Doubt, Quorum
 from smoketests.readers.zookeeper.ensemble import Registered

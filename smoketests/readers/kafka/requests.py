@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from smoketests.cluster.view import some
+from inventory.names import some
 from smoketests.readers import CannotRead, NotYet, begin
 
 # A broker that died is in the metadata for a while, and kafka-python asks any: the next try goes to another one.

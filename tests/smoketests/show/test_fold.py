@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inventory.names import ranges
 from inventory.ranges import expand, split
-from smoketests.show.fold import MOST_ROWS_OF_A_HOST, Row, fold, ranges
+from smoketests.show.fold import MOST_ROWS_OF_A_HOST, Row, fold
 from tests.records import AT, finding
 
 NUMBER = st.from_regex(r"\A[0-9]{1,3}\Z")

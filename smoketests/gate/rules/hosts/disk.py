@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.status import FINE, critical, warning
-from smoketests.cluster.view import CannotTell, findings, some
+from inventory.names import some
+from smoketests.cluster.view import CannotTell, findings
 from smoketests.gate import arrays, host_findings, replaced_disk
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled

@@ -18,7 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent.status import count_of, critical
-from smoketests.cluster.view import CannotTell, NotAsked, findings, some, told
+from inventory.names import some
+from smoketests.cluster.view import CannotTell, NotAsked, findings, told
 from smoketests.gate import formatting, receivers
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled

@@ -18,7 +18,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agent.status import Verdict, count_of, unknown, warning
-from smoketests.cluster.view import CannotTell, NotAsked, some
+from inventory.names import some
+from smoketests.cluster.view import CannotTell, NotAsked
 from smoketests.gate import formatting, locality
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled

@@ -17,7 +17,8 @@ from typing import Any
 
 from agent.status import CRITICAL, OK, SKIPPED, UNKNOWN, WARNING, Verdict, critical, unknown, warning
 from inventory.model import Host
-from smoketests.cluster.view import CannotTell, NotAsked, Told, findings, some
+from inventory.names import some
+from smoketests.cluster.view import CannotTell, NotAsked, Told, findings
 from smoketests.gate import arrays, host_findings, replaced_disk
 from smoketests.gate.arrays import Array
 from smoketests.gate.context import GateContext

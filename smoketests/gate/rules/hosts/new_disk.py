@@ -18,7 +18,8 @@ from typing import Any
 
 from agent.status import CRITICAL, OK, SKIPPED, WARNING, Verdict, critical, unknown, warning
 from inventory.model import Host
-from smoketests.cluster.view import CannotTell, findings, some
+from inventory.names import some
+from smoketests.cluster.view import CannotTell, findings
 from smoketests.gate import arrays, host_findings, replaced_disk
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled

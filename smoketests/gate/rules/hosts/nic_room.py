@@ -17,7 +17,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent.status import Verdict, critical, unknown
-from smoketests.cluster.view import NotAsked, Told, some, told
+from inventory.names import some
+from smoketests.cluster.view import NotAsked, Told, told
 from smoketests.gate import formatting, locality
 from smoketests.gate.context import BROKER_ROLE, GateContext
 from smoketests.gate.decision import RuleResult, ruled

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from agent.status import warning
-from smoketests.cluster.view import NotAsked, some, told
+from inventory.names import some
+from smoketests.cluster.view import NotAsked, told
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION

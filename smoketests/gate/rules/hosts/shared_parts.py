@@ -17,8 +17,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.status import Verdict, critical, unknown, warning
+from inventory.names import some
 from smoketests.cluster import shared_components
-from smoketests.cluster.view import CannotTell, NotAsked, some
+from smoketests.cluster.view import CannotTell, NotAsked
 from smoketests.gate import formatting, locality
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled

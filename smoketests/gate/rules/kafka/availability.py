@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agent.status import count_of, critical, unknown
-from smoketests.cluster.view import some
+from inventory.names import some
 from smoketests.gate import formatting
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import CANNOT_TELL, RuleResult, ruled

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.status import UNKNOWN, unknown
-from smoketests.cluster.view import NotAsked, some
+from inventory.names import some
+from smoketests.cluster.view import NotAsked
 from smoketests.gate import host_findings
 from smoketests.gate.context import BROKER_ROLE, KRAFT_ROLE, GateContext
 from smoketests.gate.decision import RuleResult, ruled

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.status import critical
-from smoketests.cluster.view import NotAsked, some
+from inventory.names import some
+from smoketests.cluster.view import NotAsked
 from smoketests.gate import formatting
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled

@@ -19,7 +19,8 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agent.status import CRITICAL, UNKNOWN, WARNING, Verdict, critical, unknown, warning
-from smoketests.cluster.view import CannotTell, NotAsked, some
+from inventory.names import some
+from smoketests.cluster.view import CannotTell, NotAsked
 from smoketests.gate.context import KRAFT_ROLE, GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.ensembles import holders as holders_of

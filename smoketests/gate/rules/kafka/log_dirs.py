@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agent.status import critical, unknown, warning
-from smoketests.cluster.view import CannotTell, NotAsked, some
+from inventory.names import some
+from smoketests.cluster.view import CannotTell, NotAsked
 from smoketests.gate import formatting, locality
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import CANNOT_TELL, Finding, RuleResult, ruled

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.status import count_of, critical, warning
-from smoketests.cluster.view import some
+from inventory.names import some
 from smoketests.gate import formatting
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled

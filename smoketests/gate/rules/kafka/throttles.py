@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.status import warning
-from smoketests.cluster.view import CannotTell, NotAsked, some
+from inventory.names import some
+from smoketests.cluster.view import CannotTell, NotAsked
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL

@@ -18,8 +18,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.status import CRITICAL, UNKNOWN, WARNING, Verdict, count_of, critical, unknown, warning
+from inventory.names import some
 from smoketests.cluster.checks.zk_quorum import voter_count
-from smoketests.cluster.view import CannotTell, ClusterView, NotAsked, some
+from smoketests.cluster.view import CannotTell, ClusterView, NotAsked
 from smoketests.gate import ensembles
 from smoketests.gate.context import ZOOKEEPER_ROLE, GateContext
 from smoketests.gate.decision import RuleResult, ruled

@@ -15,7 +15,7 @@ from typing import Any
 
 from agent.formats.text import printable
 from agent.status import warning
-from smoketests.cluster.view import some
+from inventory.names import some
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import GO, RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL

@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.status import Verdict, critical, warning
-from smoketests.cluster.view import CannotTell, some
+from inventory.names import some
+from smoketests.cluster.view import CannotTell
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.lock import Lock

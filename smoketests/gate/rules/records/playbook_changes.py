@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from agent.formats.text import printable
 from agent.status import CRITICAL, UNKNOWN, Verdict, critical, unknown, warning
-from smoketests.cluster.view import CannotTell, NotAsked, some, told
+from inventory.names import some
+from smoketests.cluster.view import CannotTell, NotAsked, told
 from smoketests.gate import playbook_runs
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import OF_VERDICT, Finding, RuleResult, ruled
