@@ -32,11 +32,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TextIO
 
+from smoketests.cluster import services
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from inventory.model import Cluster  # noqa: E402
-from smoketests import readers  # noqa: E402
 from smoketests.gate.decision import CANNOT_TELL, FAILED, GO  # noqa: E402
 from smoketests.readers.kafka.cluster import KafkaFacts  # noqa: E402
 from tests.real.parts import kafka_cluster  # noqa: E402
@@ -133,7 +134,7 @@ def ask(
 
 def _read(cluster: KafkaCluster) -> tuple[KafkaFacts | None, str]:
     zookeeper = tuple(f"{server}/kafka" for server in cluster.ensemble.servers) if cluster.ensemble else ()
-    view = readers.look(Cluster("prod-a", (), zookeeper, tuple(cluster.servers)), {})
+    view = services.look(Cluster("prod-a", (), zookeeper, tuple(cluster.servers)), {})
     return view.kafka, view.problems.get("kafka", "")
 
 

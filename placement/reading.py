@@ -25,7 +25,7 @@ BITS = 8
 
 def read(wanted: RunOptions) -> Snapshot:
     """Of the one cluster that the inventory or --cluster names. CannotTell, or asking.CannotAsk."""
-    from smoketests import readers
+    from smoketests.cluster import services
     from smoketests.results import run
 
     inventory, hosts = run.load(wanted)
@@ -37,7 +37,7 @@ def read(wanted: RunOptions) -> Snapshot:
     brokers = [host for host in hosts if "broker" in host.roles]
     ask = replace(wanted, limit=",".join(host.name for host in brokers))
     seen = hardware(run.host_reports(ask, brokers, HARDWARE, uuid.uuid4().hex))
-    view = readers.look(cluster, {})
+    view = services.look(cluster, {})
     if view.kafka is None:
         raise CannotTell(view.problems.get("kafka", f"the inventory names no Kafka servers of {cluster.name}"))
     return snapshot_of(cluster, view.kafka, seen, report.timestamp(time.time()))

@@ -40,7 +40,7 @@ ELSEWHERE = {
     "report": "smoketests.commands.report:report_command",
 }
 # the playbooks that a check leads to, a line each
-WHAT_TO_DO = "playbooks.commands.show:of_check"
+WHAT_TO_DO = "playbooks.show:of_check"
 
 
 class Commands(click.Group):

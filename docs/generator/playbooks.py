@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from docs.generator import markdown
 from docs.generator.markdown import Page
-from playbooks import loader
-from playbooks.commands import show
+from playbooks import loader, show
 from playbooks.model import Playbook, Step
 
 FOLDER = "playbooks"

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 from agent.formats.text import printable
-from playbooks.commands import show
+from playbooks import show
 from playbooks.loader import VARIABLE, NoSuchPlaybook, PlaybookError, files, folders, load, named
 from smoketests.commands.cli_options import SSH
 
 if TYPE_CHECKING:
-    from playbooks.commands.target import Target
     from playbooks.facts import Choice
+    from playbooks.target import Target
 
 Result = TypeVar("Result")
 UNUSABLE = 3
@@ -150,7 +150,7 @@ def named_needs(words: Sequence[str]) -> dict[str, str]:
 
 def target_of(store: str, **options: Any) -> Target:
     """The machine that is meant; exit code 3 if there is none."""
-    from playbooks.commands import target
+    from playbooks import target
 
     password = options.get("sudo_password", "") or sudo_password(options["ask_sudo"])
     if not options["inventories"]:

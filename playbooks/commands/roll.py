@@ -9,9 +9,8 @@ from typing import Any, NoReturn
 import click
 
 from agent.formats.text import printable
+from playbooks.commands.carry_out import FAILED, carried_out, elsewhere
 from playbooks.commands.playbook import UNUSABLE, fail, named_needs, say, target_of, usable
-from playbooks.commands.run import FAILED, carried_out, elsewhere
-from playbooks.commands.target import Target
 from playbooks.facts import Choice
 from playbooks.loader import load
 from playbooks.model import Playbook
@@ -19,12 +18,13 @@ from playbooks.plan import plan as plans
 from playbooks.plan import plan_text
 from playbooks.plan.plan import CannotPlan, NoPlan
 from playbooks.run import journal as journals
-from playbooks.run import progress, rolling
+from playbooks.run import leaving, progress, rolling
 from playbooks.run import run as carrying_out
 from playbooks.run.journal import InUse, Journal
 from playbooks.run.prompt import Stopped
 from playbooks.run.rolling import Roll
 from playbooks.run.session import Failed, NotKnown, Session
+from playbooks.target import Target
 from smoketests.gate import lock
 from smoketests.gate.playbook_runs import FINISHED
 
@@ -178,8 +178,6 @@ def _journal(roll: Roll, playbook: Playbook, target: Target, options: Options) -
 
 def _took_away(session: Session) -> bool:
     """Whether a step that takes something away was begun: then a person looks before anything is taken back."""
-    from playbooks.run import leaving
-
     began = {str(event["step"]) for event in session.journal.events if event["event"] == "started"}
     steps = enumerate(session.playbook.steps, 1)
     away = {

@@ -9,15 +9,15 @@ from typing import Any, NoReturn
 import click
 
 from agent.formats.text import printable
-from playbooks.commands import show
+from playbooks import show
+from playbooks.commands import roll as roll_commands
+from playbooks.commands.carry_out import FAILED, carried_out, elsewhere
 from playbooks.commands.playbook import (
     ACCESS,
     CHOOSING,
     CHOOSING_LATER,
-    UNUSABLE,
     choice_of,
     fail,
-    named_needs,
     say,
     sudo_password,
     target_of,
@@ -26,22 +26,20 @@ from playbooks.commands.playbook import (
     with_own,
     with_store,
 )
-from playbooks.commands.target import Target
 from playbooks.loader import folders, named
 from playbooks.model import Playbook
 from playbooks.plan import plan as plans
-from playbooks.plan import plan_text
+from playbooks.plan import plan_text, refusals
 from playbooks.plan.plan import CannotPlan, NoPlan, Plan
 from playbooks.run import journal as journals
-from playbooks.run import progress, refusals, rolling
+from playbooks.run import progress, rolling
 from playbooks.run import run as carrying_out
 from playbooks.run.journal import InUse, Journal
-from playbooks.run.prompt import Interrupts, Person, Stopped
-from playbooks.run.session import MAX_GO_AGE_S, Failed, NotKnown, Session
+from playbooks.run.session import MAX_GO_AGE_S, Session
+from playbooks.target import Target
 from smoketests.gate import lock
 from smoketests.gate import playbook_runs as gate_runs
 
-STOPPED, FAILED = 1, 2
 MOST_EVENTS = 2000
 
 with_yes = click.option("--yes", is_flag=True, help="Ask nothing; only for playbooks marked safe or rolling.")
@@ -77,8 +75,6 @@ def run(name: str, yes: bool, own: Sequence[str], store: str, plan_id: str, **op
     _check_accepting(options)
     hosts = _hosts(book, options)
     if len(hosts) > 1 or (hosts and yes and not plan_id):
-        from playbooks.commands import roll as roll_commands
-
         options["sudo_password"] = sudo_password(options["ask_sudo"])
         roll_commands.run(book, hosts, store, yes, {**options, "plan_id": plan_id})
     target = target_of(store, **options)
@@ -151,8 +147,6 @@ def resume(run_id: str, yes: bool, store: str, **options: Any) -> None:
     """Go on with a run that was stopped, failed, or lost its connection."""
     _check_accepting(options)
     if rolling.is_one(store, run_id):
-        from playbooks.commands import roll as roll_commands
-
         options["sudo_password"] = sudo_password(options["ask_sudo"])
         roll_commands.resume(run_id, store, yes, options)
     journal = _reopened(run_id, store)
@@ -221,38 +215,6 @@ def _carry_out(
     else:
         click.echo(f"\n{name}: done; what was done: smoke playbook log {journal.plan.id}{elsewhere(target.store)}")
     sys.exit(code)
-
-
-def carried_out(
-    work: Callable[[Session], None], journal: Journal, target: Target, yes: bool, options: Mapping[str, Any]
-) -> tuple[int, str, Session]:
-    """Do it. Its exit code, why it ended (empty if it is done), and the session, whose journal is still open."""
-    accept = dict.fromkeys(options["accept"], options["because"])
-    with Interrupts(say) as interrupts:
-        session = Session(
-            journal.plan, journal, target, Person(say), say, click.echo, interrupts, yes, accept,
-            named_needs(options["choose"]), options["max_go_age_s"],
-        )  # fmt: skip
-        return (*_ended(work, session), session)
-
-
-def elsewhere(store: str) -> str:
-    """What to add to a command that is named, for another store than the usual one."""
-    return "" if store == "results" else f" --store {store}"
-
-
-def _ended(work: Callable[[Session], None], session: Session) -> tuple[int, str]:
-    try:
-        work(session)
-    except Stopped as error:
-        return STOPPED, str(error)
-    except Failed as error:
-        return FAILED, str(error)
-    except NotKnown as error:
-        return UNUSABLE, str(error)
-    except OSError as error:
-        return UNUSABLE, f"the journal cannot be written, so nothing more is done: {error}"
-    return 0, ""
 
 
 @click.command()

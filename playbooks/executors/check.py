@@ -8,11 +8,11 @@ from typing import Any
 
 from agent.formats.text import printable
 from agent.status import BY_SEVERITY, OK, SKIPPED
-from playbooks.commands.target import CannotLook
 from playbooks.executors import command, gate
 from playbooks.machine import Lost, NotRun
 from playbooks.plan.template import Action, NotTold
 from playbooks.run.session import Failed, NotKnown, Session
+from playbooks.target import CannotLook
 
 MOST_SHOWN = 10
 

@@ -16,13 +16,12 @@ from agent.host import CannotTell
 from agent.report import timestamp
 from agent.status import FINE
 from playbooks import fact_schema, loader
-from playbooks.commands.target import CannotLook, Say, Target
 from playbooks.fact_schema import Fact
 from playbooks.facts import ASKS, Choice, Look, NotFound, blocks, find
 from playbooks.model import Playbook
-from playbooks.plan import template
+from playbooks.plan import refusals, template
 from playbooks.plan.template import Filling
-from playbooks.run import refusals
+from playbooks.target import CannotLook, Say, Target
 from smoketests.gate.playbook_runs import FOLDER, ID
 
 VERSION = 1

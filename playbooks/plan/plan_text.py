@@ -7,8 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from agent.formats.text import printable
-from playbooks import placeholders
-from playbooks.commands import show
+from playbooks import placeholders, show
 from playbooks.fact_schema import Fact, fields
 from playbooks.model import Step
 from playbooks.placeholders import EACH, Placeholder

@@ -140,11 +140,11 @@ def ids(store: str) -> list[str]:
 
 def following(cluster: Cluster, left: Sequence[str]) -> str:
     """The machine that is next: those with the active controller and with ZooKeeper's leader come last."""
-    from smoketests import readers
+    from smoketests.cluster import services
 
     if len(left) == 1:
         return left[0]
-    view = readers.look(cluster, {})
+    view = services.look(cluster, {})
     ids = {said.controller for said in (view.kafka, view.zookeeper) if said}
     members = view.zookeeper.members if view.zookeeper else ()
     leaders = {host.name for one in members if one.mode == "leader" for host in holders(one.server, cluster.hosts)}

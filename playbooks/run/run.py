@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from agent.formats.text import printable
-from playbooks.commands import show
+from playbooks import show
 from playbooks.executors import check, command, gate, kafka
 from playbooks.machine import Lost, NotRun
 from playbooks.model import Step

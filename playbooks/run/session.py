@@ -9,7 +9,6 @@ from typing import Any
 
 from agent.formats.text import printable
 from agent.host import CannotTell
-from playbooks.commands.target import Say, Target
 from playbooks.fact_schema import Fact
 from playbooks.facts import Look, NotFound, find
 from playbooks.model import Playbook
@@ -19,6 +18,7 @@ from playbooks.plan.template import Action, Filling, NotYet
 from playbooks.run import disk_safety, progress
 from playbooks.run.journal import Journal
 from playbooks.run.prompt import Interrupts, Person
+from playbooks.target import Say, Target
 from smoketests.gate import lock, shared_lock
 
 LOCK_MINUTES = 60.0

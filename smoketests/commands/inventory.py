@@ -235,7 +235,7 @@ def _only(replace: Sequence[str], hosts: Sequence[Host]) -> None:
 def _load(paths: Sequence[str]) -> Inventory:
     """The inventory, or its mistakes and exit 3."""
     from inventory import InventoryError
-    from smoketests.commands import inventory_limits
+    from smoketests.results import inventory_limits
 
     if not paths:
         raise click.UsageError("name an inventory with -i (or in SMOKE_INVENTORY)")

@@ -12,15 +12,12 @@ import time
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent.formats.text import printable
 from agent.status import moment
 from inventory.names import some
 from smoketests.gate.decision import ACCEPTED, BY_SEVERITY, CANNOT_TELL, FAILED, Decision, Finding, RuleResult
-
-if TYPE_CHECKING:
-    from smoketests.gate.context import GateContext
 
 ID = re.compile(r"[0-9a-f]{6}")
 LARGEST = 64 << 10
@@ -48,11 +45,14 @@ class Acceptance:
         return f'{self.rule}#{self.id} until {moment(self.until)} by {who}: {said} ("{because}")'
 
 
-def applied(situation: GateContext, result: RuleResult) -> RuleResult:
-    """The result without what is accepted of it: accepted if nothing is left, else by the rest."""
+def applied(given: Mapping[str, str], accepted: Iterable[Acceptance], result: RuleResult) -> RuleResult:
+    """The result without what is accepted of it: accepted if nothing is left, else by the rest.
+
+    given: what this question accepts, RULE#ID -> why. accepted: what was accepted until a later day.
+    """
     if result.status not in (FAILED, CANNOT_TELL):
         return result
-    given, standing = situation.maintenance.accept, {(one.rule, one.id): one for one in situation.accepted}
+    standing = {(one.rule, one.id): one for one in accepted}
     taken: dict[str, dict[str, str]] = {}
     left: list[Finding] = []
     for finding in result.findings:

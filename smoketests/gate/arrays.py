@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from inventory.model import Host
-from smoketests.cluster.view import Told, findings, told
+from smoketests.cluster.view import ClusterView, Told, findings, told
 from smoketests.gate import replaced_disk
-from smoketests.gate.context import RAID10, GateContext
 
 # sdc1 (serial ZA1BC2); several of a mirror are joined with "and"
 SERIAL = re.compile(r"\(serial ([^()]{1,100})\)")
 REDUNDANT = re.compile(r"raid(1|10|5|50|6|60)")
+RAID10 = "raid10"
 NO_LEVEL = "unknown level"
 
 
@@ -58,41 +58,41 @@ def serials(member: str) -> set[str]:
     return {replaced_disk.plain(serial) for serial in SERIAL.findall(member)}
 
 
-def disk(situation: GateContext, host: Host, serial: str) -> Disk:
-    row = replaced_disk.smart_of(situation, host, serial)
+def disk(view: ClusterView, host: Host, serial: str) -> Disk:
+    row = replaced_disk.smart_of(view, host, serial)
     said = replaced_disk.serials_of(row) if row else set()
     return Disk(serial, frozenset({replaced_disk.plain(serial), *said}), replaced_disk.kind_of(row) if row else "")
 
 
-def of(situation: GateContext, host: Host) -> list[Told[Array]]:
-    return [row for row in told(situation.view, "raid", Array, (host,)) if row.facts.kind == "array"]
+def of(view: ClusterView, host: Host) -> list[Told[Array]]:
+    return [row for row in told(view, "raid", Array, (host,)) if row.facts.kind == "array"]
 
 
-def with_disk(situation: GateContext, host: Host, serial: str) -> list[Told[Array]]:
+def with_disk(view: ClusterView, host: Host, serial: str) -> list[Told[Array]]:
     """The arrays of this machine that have this disk."""
-    wanted = disk(situation, host, serial)
-    return [row for row in of(situation, host) if wanted.among(row.facts, row.facts.members)]
+    wanted = disk(view, host, serial)
+    return [row for row in of(view, host) if wanted.among(row.facts, row.facts.members)]
 
 
-def spare_the_machine(situation: GateContext, host: Host, serial: str) -> bool:
+def spare_the_machine(view: ClusterView, host: Host, serial: str) -> bool:
     """Whether the machine runs on without this disk: by the arrays that have it, else by the inventory's layout.
 
     A disk with a data mount of its own is none of the array's, whatever the layout: a mirror may have but a partition
     of it. The mount of a btrfs is the array itself.
     """
-    ours = with_disk(situation, host, serial)
-    if {f"btrfs {path}" for path in replaced_disk.mounts_of(situation, host, serial)} - {row.item for row in ours}:
+    ours = with_disk(view, host, serial)
+    if {f"btrfs {path}" for path in replaced_disk.mounts_of(view, host, serial)} - {row.item for row in ours}:
         return False
     levels = {row.facts.level for row in ours} - {NO_LEVEL}
-    seen = {row.facts.level for row in told(situation.view, "raid", Array, (host,)) if row.facts.kind == "layout"}
-    if any("jbod" in one.split() for one in seen) and _has_mount_of_no_disk(situation, host):
+    seen = {row.facts.level for row in told(view, "raid", Array, (host,)) if row.facts.kind == "layout"}
+    if any("jbod" in one.split() for one in seen) and _has_mount_of_no_disk(view, host):
         return False  # such as a logical volume over partitions beside the mirror's
     if levels:
         return all(REDUNDANT.fullmatch(level) for level in levels)
     return host.layout == RAID10 and seen <= {RAID10}
 
 
-def _has_mount_of_no_disk(situation: GateContext, host: Host) -> bool:
+def _has_mount_of_no_disk(view: ClusterView, host: Host) -> bool:
     """A data mount of which nobody tells the one disk below it."""
-    paths = [str(row.get("item")) for _host, row in findings(situation.view, "mounts", (host,)) if row.get("facts")]
-    return not all(replaced_disk.disk_below(situation, host, path) for path in paths)
+    paths = [str(row.get("item")) for _host, row in findings(view, "mounts", (host,)) if row.get("facts")]
+    return not all(replaced_disk.disk_below(view, host, path) for path in paths)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.status import CRITICAL, UNKNOWN
 from smoketests.cluster.view import CannotTell, ClusterView, NotAsked
+from smoketests.gate.arrays import spare_the_machine
 from smoketests.gate.identities import BROKER_ROLE, KRAFT_ROLE, ZOOKEEPER_ROLE, Identities
 from smoketests.gate.maintenance import DECOMMISSION, REPLACE_DISK, REPLACE_PSU, Maintenance
 from smoketests.readers.zookeeper.ensemble import Registered
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from smoketests.gate.playbook_runs import Run
     from smoketests.readers.kafka.cluster import KafkaFacts, Partition
 
-__all__ = ["BROKER_ROLE", "KRAFT_ROLE", "RAID10", "ZOOKEEPER_ROLE", "GateContext", "may_have_brokers"]
-RAID10 = "raid10"
+__all__ = ["BROKER_ROLE", "KRAFT_ROLE", "ZOOKEEPER_ROLE", "GateContext", "may_have_brokers"]
 
 
 def may_have_brokers(cluster: Cluster) -> bool:
@@ -97,9 +97,7 @@ class GateContext:
 
     @functools.cached_property
     def _has_redundant_disk(self) -> bool:
-        from smoketests.gate.arrays import spare_the_machine
-
-        return all(spare_the_machine(self, host, self.maintenance.disk) for host in self.leaving)
+        return all(spare_the_machine(self.view, host, self.maintenance.disk) for host in self.leaving)
 
     @property
     def is_back(self) -> bool:
@@ -166,6 +164,10 @@ class GateContext:
             except CannotTell:
                 continue
         return known
+
+    def brokers_of(self, host: Host) -> frozenset[int]:
+        """The ids of this host's brokers, as far as they are known."""
+        return frozenset(number for number, name in self.broker_names.items() if name == host.name)
 
     def broker(self, number: int) -> str:
         """broker 3 (kafka-a03)"""

@@ -97,17 +97,17 @@ def state_of(situation: GateContext) -> dict[str, Any]:
     if situation.purpose == REPLACE_DISK and not situation.after:
         (host,) = situation.leaving
         serial = situation.maintenance.disk
-        smart = replaced_disk.smart_of(situation, host, serial)
+        smart = replaced_disk.smart_of(situation.view, host, serial)
         facts = (smart or {}).get("facts") or {}
         state["disk"] = serial
         state["disk_facts"] = {name: facts.get(name) for name in ("size_bytes", "slot", "model", "path")}
-        state["mounts"] = replaced_disk.mounts_of(situation, host, serial)
-        state["log_dirs"] = replaced_disk.log_dirs_on(situation, host, state["mounts"])
+        state["mounts"] = replaced_disk.mounts_of(situation.view, host, serial)
+        state["log_dirs"] = replaced_disk.log_dirs_on(situation.view, situation.brokers_of(host), state["mounts"])
     return state
 
 
 def _host_state(situation: GateContext, host: Host) -> dict[str, Any]:
-    rows = list(replaced_disk.smart_rows(situation, host))
+    rows = list(replaced_disk.smart_rows(situation.view, host))
     return {
         "layout": host.layout,
         "disks": {str((row.get("facts") or {}).get("serial") or row.get("item")): row.get("status") for row in rows},

@@ -15,6 +15,7 @@ from agent.report import Report
 from agent.status import unknown
 from inventory.names import some
 from smoketests import readers
+from smoketests.cluster import services
 from smoketests.gate import acceptance, decision_store, lock, playbook_runs, rules, shared_lock
 from smoketests.gate.context import GateContext, may_have_brokers
 from smoketests.gate.decision import Decision
@@ -192,7 +193,7 @@ def _views(
 ) -> list[ClusterView]:
     """The clusters as they are now: the first with its hosts' reports, all with what ZooKeeper and Kafka say."""
     first, *_others = clusters
-    said = [readers.begin(functools.partial(readers.look, cluster, {})) for cluster in clusters]
+    said = [readers.begin(functools.partial(services.look, cluster, {})) for cluster in clusters]
     reports: dict[str, HostReport] = {}
     stop = run.Stop()
     with Progress([host.name for host in first.hosts]) as progress, stop:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from inventory.model import Host
-from smoketests.cluster.view import findings
-from smoketests.gate.context import GateContext
+from smoketests.cluster.view import ClusterView, findings
 
 # /kafka/d3 on sdd (ST8000NM0055, serial ZA1BC2, slot 4)
 SERIAL = re.compile(r"\bserial ([^\s,)]+)")
@@ -19,9 +18,9 @@ def plain(serial: str) -> str:
     return re.sub(r"^(0x|naa\.|eui\.|wwn-0x)", "", serial.strip().lower())
 
 
-def smart_rows(situation: GateContext, host: Host) -> Iterator[Mapping[str, Any]]:
+def smart_rows(view: ClusterView, host: Host) -> Iterator[Mapping[str, Any]]:
     """The SMART findings of a host, one a disk."""
-    for _host, row in findings(situation.view, "smart", (host,)):
+    for _host, row in findings(view, "smart", (host,)):
         yield row
 
 
@@ -32,9 +31,9 @@ def serials_of(row: Mapping[str, Any]) -> set[str]:
     return {plain(word) for word in said if isinstance(word, str) and word}
 
 
-def smart_of(situation: GateContext, host: Host, serial: str) -> Mapping[str, Any] | None:
+def smart_of(view: ClusterView, host: Host, serial: str) -> Mapping[str, Any] | None:
     """The SMART finding of this disk; None if the machine shows no such disk."""
-    return next((row for row in smart_rows(situation, host) if plain(serial) in serials_of(row)), None)
+    return next((row for row in smart_rows(view, host) if plain(serial) in serials_of(row)), None)
 
 
 def is_seen(row: Mapping[str, Any]) -> bool:
@@ -56,28 +55,27 @@ def mount_serial(row: Mapping[str, Any]) -> str:
     return found[1] if found else ""
 
 
-def mounts_of(situation: GateContext, host: Host, serial: str) -> list[str]:
+def mounts_of(view: ClusterView, host: Host, serial: str) -> list[str]:
     """The data mounts of this disk: by the inventory, and by what is mounted."""
     named = {mount.path for mount in host.mounts if mount.serial and plain(mount.serial) == plain(serial)}
-    return sorted(named | set(mounts_now(situation, host, serial)))
+    return sorted(named | set(mounts_now(view, host, serial)))
 
 
-def mounts_now(situation: GateContext, host: Host, serial: str) -> list[str]:
+def mounts_now(view: ClusterView, host: Host, serial: str) -> list[str]:
     """What is mounted from this disk: by the serial number in the finding, or by the device that SMART names."""
-    device = _device(smart_of(situation, host, serial))
+    device = _device(smart_of(view, host, serial))
     found = []
-    for _host, row in findings(situation.view, "mounts", (host,)):
+    for _host, row in findings(view, "mounts", (host,)):
         said = mount_serial(row)
         if (said and plain(said) == plain(serial)) or _is_on(row, device):
             found.append(str(row.get("item", "")))
     return sorted(found)
 
 
-def log_dirs_on(situation: GateContext, host: Host, mounts: Iterable[str]) -> list[str]:
-    """The log dirs below these mounts that the host's broker tells of; none where Kafka or the broker told nothing."""
-    kafka = situation.view.kafka
-    ours = {number for number, name in situation.broker_names.items() if name == host.name}
-    rows = [row for row in (kafka.log_dirs or () if kafka else ()) if row.broker in ours]
+def log_dirs_on(view: ClusterView, brokers: Container[int], mounts: Iterable[str]) -> list[str]:
+    """The log dirs of these brokers below these mounts; none where Kafka or the brokers reported none."""
+    kafka = view.kafka
+    rows = [row for row in (kafka.log_dirs or () if kafka else ()) if row.broker in brokers]
     return sorted(row.path for row in rows if below(row.path, mounts))
 
 
@@ -85,12 +83,12 @@ def below(path: str, mounts: Iterable[str]) -> bool:
     return any(path == mount or path.startswith(f"{mount}/") for mount in mounts)
 
 
-def disk_below(situation: GateContext, host: Host, path: str) -> Mapping[str, Any] | None:
+def disk_below(view: ClusterView, host: Host, path: str) -> Mapping[str, Any] | None:
     """The SMART finding of the disk below this mount; None where neither tells."""
-    for _host, row in findings(situation.view, "mounts", (host,)):
+    for _host, row in findings(view, "mounts", (host,)):
         if row.get("item") == path:
             said = mount_serial(row)
-            for disk in smart_rows(situation, host):
+            for disk in smart_rows(view, host):
                 if (said and plain(said) in serials_of(disk)) or _is_on(row, _device(disk)):
                     return disk
     return None
@@ -112,8 +110,8 @@ def _is_on(mount: Mapping[str, Any], device: str) -> bool:
     return bool(device) and re.fullmatch(re.escape(device) + r"(p?\d+)?", on) is not None
 
 
-def known(situation: GateContext, host: Host) -> list[str]:
+def known(view: ClusterView, host: Host) -> list[str]:
     """The serial numbers that this machine or the inventory names."""
-    said = [str((row.get("facts") or {}).get("serial") or row.get("item")) for row in smart_rows(situation, host)]
+    said = [str((row.get("facts") or {}).get("serial") or row.get("item")) for row in smart_rows(view, host)]
     said += [mount.serial for mount in host.mounts if mount.serial] + list(host.disks)
     return list(dict.fromkeys(said))

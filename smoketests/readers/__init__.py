@@ -6,52 +6,14 @@ Only here does the controller talk to them; the judges in smoketests/cluster see
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
-
-from inventory.model import Cluster
-from smoketests.cluster.view import ClusterView
 
 Answer = TypeVar("Answer")
 
 
 class CannotRead(Exception):
     """The reader could not tell; the message is the reason, for a person."""
-
-
-def look(
-    cluster: Cluster, reports: Mapping[str, Any], settings: Mapping[str, Any] | None = None, **view: Any
-) -> ClusterView:
-    """The cluster with what its ZooKeeper and its Kafka say, asked at the same time.
-
-    settings: for kafka-python, if not those of client_properties. view: other fields of the ClusterView.
-    """
-    from smoketests.readers.kafka import client_properties
-    from smoketests.readers.kafka import cluster as kafka
-    from smoketests.readers.zookeeper import ensemble as zookeeper
-
-    def settings_of() -> Mapping[str, Any]:
-        return settings if settings is not None else client_properties.of(cluster.name)
-
-    asked: dict[str, Callable[[float | None], Any]] = {}
-    if cluster.zookeeper:
-        asked["zookeeper"] = begin(lambda: zookeeper.read(cluster.zookeeper))
-    if cluster.kafka:
-        asked["kafka"] = begin(lambda: kafka.read(cluster.kafka, settings_of()))
-    answers: dict[str, Any] = {}
-    problems: dict[str, str] = {}
-    for name, answer in asked.items():
-        try:
-            answers[name] = answer(None)
-        except CannotRead as error:
-            problems[name] = str(error)
-        except Exception as error:  # one broken reader never hides the other, nor the hosts
-            problems[name] = f"the reader failed: {type(error).__name__}: {error}"[:300]
-    if "zookeeper" in answers and "kafka" in answers:
-        from smoketests.readers.zookeeper import partitions as zookeeper_partitions
-
-        answers["kafka"] = zookeeper_partitions.worst_of(answers["kafka"], answers["zookeeper"].in_sync)
-    return ClusterView(cluster, reports, problems=problems, **answers, **view)
 
 
 class NotYet(Exception):

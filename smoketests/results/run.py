@@ -73,7 +73,7 @@ def load(wanted: RunOptions) -> tuple[Inventory, tuple[Host, ...]]:
     """The inventory, and those of its hosts that are wanted."""
     from inventory.model import NoSuchHost
     from inventory.problems import InventoryError
-    from smoketests.commands.inventory_limits import load as read
+    from smoketests.results.inventory_limits import load as read
 
     try:
         inventory = read(wanted.inventories)
@@ -175,11 +175,12 @@ def _readers(
 ) -> Callable[[Cluster, bool], ClusterView | None]:
     """Ask every cluster's ZooKeeper and Kafka from now on; gives what they said when the cluster is judged."""
     from smoketests import readers
+    from smoketests.cluster import services
     from smoketests.cluster.view import ClusterView
 
     if set(checks) <= {REACH}:
         return lambda cluster, _wait: ClusterView(cluster, {})
-    asked = {cluster.name: readers.begin(functools.partial(readers.look, cluster, {})) for cluster in clusters}
+    asked = {cluster.name: readers.begin(functools.partial(services.look, cluster, {})) for cluster in clusters}
 
     def answer(cluster: Cluster, wait: bool) -> ClusterView | None:
         while not stop.asked:

@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from inventory.model import Cluster, Host
-from smoketests import readers
+from smoketests.cluster import services
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import CANNOT_TELL, FAILED, PASSED, WARNED, RuleResult
 from smoketests.gate.maintenance import Maintenance
@@ -24,7 +24,7 @@ def asked(named: list[Member], leaving: Member, purpose: str = "reboot") -> Rule
         Host(f"zk-a0{one.number}", roles=("zookeeper",), address="127.0.0.1", ports=(one.port,), cluster="zk")
         for one in named
     )
-    view = readers.look(Cluster("zk", hosts, tuple(one.address for one in named)), {})
+    view = services.look(Cluster("zk", hosts, tuple(one.address for one in named)), {})
     leaves = tuple(host for host in hosts if host.ports == (leaving.port,))
     return judged(GateContext(Maintenance((leaves[0].name,), purpose, "zk"), view, leaves), "zookeeper")
 

@@ -11,7 +11,7 @@ import pytest
 from inventory.model import Cluster
 from placement import questions, reading, rules
 from placement import snapshot as snapshots
-from smoketests import readers
+from smoketests.cluster import services
 from smoketests.cluster.view import ClusterView
 from tests.real.parts import kafka_cluster
 from tests.real.parts.kafka_cluster import KafkaCluster
@@ -31,7 +31,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def seen(cluster: KafkaCluster) -> ClusterView:
     zookeeper = tuple(f"{server}/kafka" for server in cluster.ensemble.servers) if cluster.ensemble else ()
-    return readers.look(Cluster("prod-a", HOSTS, zookeeper, tuple(cluster.servers)), {})
+    return services.look(Cluster("prod-a", HOSTS, zookeeper, tuple(cluster.servers)), {})
 
 
 def found(cluster: KafkaCluster) -> dict[str, dict[str, Any]]:

@@ -22,8 +22,7 @@ from agent.sources.kafka import settings as kafka_settings
 from agent.state import State
 from agent.status import Finding
 from inventory.model import Cluster
-from smoketests import readers
-from smoketests.cluster import judge_all
+from smoketests.cluster import judge_all, services
 from smoketests.show.fold import fold
 from tests.machine import run_checks
 from tests.real.parts import kafka_servers
@@ -155,7 +154,7 @@ def assert_one_cause(server: Kafka, rows: list[dict[str, Any]], mount: Mounted, 
     """The broker's log, the mount and Kafka itself tell of one failure: one row of the table names them."""
     machine = replace(host(1), address="127.0.0.1")
     cluster = Cluster("prod-a", (machine,), (), (server.address,))
-    asked = readers.look(cluster, {})
+    asked = services.look(cluster, {})
     seen = replace(asked, reports={machine.name: answered(*({**row, "host": machine.name} for row in rows))})
     records = judge_all(seen, ["partitions", "shared_fate"])
     (row,) = (row for row in fold([*seen.reports[machine.name].report.findings, *records])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from inventory.model import Cluster
-from smoketests import readers
+from smoketests.cluster import services
 from smoketests.gate import rules
 from smoketests.readers.kafka import cluster as kafka
 from smoketests.readers.kafka.cluster import KafkaFacts
@@ -60,13 +60,13 @@ def test_zookeeper_tells_of_a_shrunk_isr_that_no_broker_tells_yet(cluster: Kafka
     if not cluster.ensemble:
         pytest.skip("KRaft has no znodes")
     whole = Cluster("prod-a", (), tuple(f"{one}/kafka" for one in cluster.ensemble.servers), tuple(cluster.servers))
-    healthy = readers.look(whole, {})
+    healthy = services.look(whole, {})
     client = KazooClient(hosts=",".join(cluster.ensemble.servers))
     client.start()
     where = "/kafka/brokers/topics/pair/partitions/0/state"
     state = client.get(where)[0]
     client.set(where, json.dumps({**json.loads(state), "isr": [1]}).encode())
-    shrunk = readers.look(whole, {})
+    shrunk = services.look(whole, {})
     client.set(where, state)
     client.stop()
     client.close()

@@ -100,7 +100,8 @@ def judge_all(situation: GateContext) -> list[RuleResult]:
 
 def taken(situation: GateContext, results: Sequence[RuleResult]) -> list[RuleResult]:
     """These answers without what is accepted of them."""
-    return [one if load(one.name).FINAL else acceptance.applied(situation, one) for one in results]
+    given, accepted = situation.maintenance.accept, situation.accepted
+    return [one if load(one.name).FINAL else acceptance.applied(given, accepted, one) for one in results]
 
 
 def judged(situation: GateContext, name: str) -> RuleResult:

@@ -9,10 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from smoketests.readers.kafka.model import KafkaFacts
+from typing import Any
 
 # so long it may take; then only what the brokers say counts
 LOOK_S = 8.0
@@ -69,15 +66,3 @@ def parse(data: bytes | None) -> tuple[int, ...] | None:
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return tuple(isr) if isinstance(isr, list) and all(type(one) is int for one in isr) else None
-
-
-def worst_of(facts: KafkaFacts, in_sync: InSync | None) -> KafkaFacts:
-    """In sync is what both the brokers and ZooKeeper call so; a cluster that moved to KRaft left old znodes behind."""
-    if not in_sync or facts.partitions is None or facts.quorum is not None:
-        return facts
-    rows = (row._replace(isr=_both(row.isr, in_sync.get((row.topic, row.number)))) for row in facts.partitions)
-    return facts._replace(partitions=tuple(rows))
-
-
-def _both(isr: tuple[int, ...], written: tuple[int, ...] | None) -> tuple[int, ...]:
-    return isr if written is None else tuple(one for one in isr if one in written)

@@ -15,7 +15,7 @@ from playbooks.fact_schema import Fact
 from playbooks.facts import Choice
 from playbooks.plan.plan import NoPlan, Plan
 from playbooks.run import rolling
-from smoketests import readers
+from smoketests.cluster import services
 from smoketests.cluster.view import ClusterView
 from smoketests.readers.kafka.model import KafkaFacts
 from smoketests.readers.zookeeper.ensemble import Member, ZooKeeperFacts
@@ -154,6 +154,6 @@ def test_the_controller_and_zookeepers_leader_come_last(
     kafka = KafkaFacts(*([None] * len(KafkaFacts._fields)))._replace(controller=controller)  # type: ignore[arg-type]
     zookeeper = ZooKeeperFacts((Member(leader, "answered", mode="leader"),)) if leader else None
     view = ClusterView(cluster, {}, kafka=kafka, zookeeper=zookeeper)
-    monkeypatch.setattr(readers, "look", lambda *_asked: view)
+    monkeypatch.setattr(services, "look", lambda *_asked: view)
 
     assert rolling.following(cluster, left) == following

@@ -24,10 +24,11 @@ from agent.status import ok, unknown
 from inventory import schema, tree
 from inventory.model import Host
 from smoketests import cli
-from smoketests.commands import collect_keys, inventory_limits, learn
+from smoketests.commands import collect_keys, learn
 from smoketests.commands import inventory as inventory_command
 from smoketests.remote.bundle import BundleError, build
 from smoketests.remote.fanout import HostReport
+from smoketests.results import inventory_limits
 from tests.inventory.files import write
 from tests.real.parts.sshd import Sshd, make_key, sshd
 

@@ -32,12 +32,12 @@ FINAL = "a wrong serial number is a wrong disk; ask again with the right one"
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     (host,) = situation.leaving
     serial = situation.maintenance.disk
-    smart = replaced_disk.smart_of(situation, host, serial)
-    mounts = replaced_disk.mounts_of(situation, host, serial)
-    known = replaced_disk.known(situation, host)
+    smart = replaced_disk.smart_of(situation.view, host, serial)
+    mounts = replaced_disk.mounts_of(situation.view, host, serial)
+    known = replaced_disk.known(situation.view, host)
     named = replaced_disk.plain(serial) in {replaced_disk.plain(word) for word in known}
     evidence = {"serial": serial, "mounts": mounts, "known": known[:100]}
-    if not (smart or mounts or named or arrays.with_disk(situation, host, serial)):
+    if not (smart or mounts or named or arrays.with_disk(situation.view, host, serial)):
         if not host_findings.answers(situation, host):
             raise CannotTell(f"{host.name} told nothing: {host_findings.why_silent(situation, host)}")
         said = f"{host.name} has no disk {serial}; it has {some(known, 12) or 'none that tells a serial number'}"

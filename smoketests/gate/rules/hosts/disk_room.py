@@ -193,7 +193,7 @@ def _of_disk(situation: GateContext, rows: Sequence[LogDir]) -> tuple[list[LogDi
     """The log dirs on the disk, and the broker's others; NotAsked where there are no others."""
     (host,) = situation.leaving
     disk = situation.maintenance.disk
-    mounts = mounts_of(situation, host, disk)
+    mounts = mounts_of(situation.view, host, disk)
     if not mounts and _all_elsewhere(situation, host, disk):
         raise NotAsked(f"no data mount of {host.name} is on the disk {disk}")
     if not mounts:
@@ -210,8 +210,8 @@ def _of_disk(situation: GateContext, rows: Sequence[LogDir]) -> tuple[list[LogDi
 def _all_elsewhere(situation: GateContext, host: Host, disk: str) -> bool:
     """Whether the machine shows this disk, and under each of its data mounts another one."""
     paths = [str(row.get("item")) for _host, row in findings(situation.view, "mounts", (host,))]
-    seen = smart_of(situation, host, disk)
-    return bool(seen and is_seen(seen) and paths) and all(disk_below(situation, host, path) for path in paths)
+    seen = smart_of(situation.view, host, disk)
+    return bool(seen and is_seen(seen) and paths) and all(disk_below(situation.view, host, path) for path in paths)
 
 
 def _name(situation: GateContext, row: LogDir) -> str:

@@ -35,9 +35,9 @@ NOT_RUNNING = ("failed", "unknown")
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     (host,) = situation.leaving
-    disk = arrays.disk(situation, host, situation.maintenance.disk)
-    rows = arrays.of(situation, host)
-    ours = arrays.with_disk(situation, host, disk.serial)
+    disk = arrays.disk(situation.view, host, situation.maintenance.disk)
+    rows = arrays.of(situation.view, host)
+    ours = arrays.with_disk(situation.view, host, disk.serial)
     if not situation.stays_up:
         raise NotAsked(f"no mirror or array with parity of {host.name} has the disk {disk.serial}")
     if not rows:
@@ -131,7 +131,7 @@ def _all_others(situation: GateContext, host: Host, disk: arrays.Disk) -> list[V
 
 def _others(situation: GateContext, host: Host, disk: arrays.Disk) -> list[Mapping[str, Any]]:
     plain = replaced_disk.plain(disk.serial)
-    rows = replaced_disk.smart_rows(situation, host)
+    rows = replaced_disk.smart_rows(situation.view, host)
     return [row for row in rows if row.get("status") != SKIPPED and plain not in replaced_disk.serials_of(row)]
 
 

@@ -41,7 +41,7 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
         raise CannotTell(f"{host.name} told nothing: {host_findings.why_silent(situation, host)}")
     old = str(situation.before.get("disk", ""))
     mounts = [str(path) for path in situation.before.get("mounts") or ()]
-    on = {path: replaced_disk.disk_below(situation, host, path) for path in mounts}
+    on = {path: replaced_disk.disk_below(situation.view, host, path) for path in mounts}
     fresh = _fresh(situation, host, old)
     new = [row for row in fresh if any(row is found for found in on.values())] or fresh
     verdicts = [
@@ -64,7 +64,7 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
 
 def _nothing_new(situation: GateContext, host: Host) -> Iterator[Verdict]:
     """Where SMART tells of disks, a new one must be among them; where the inventory skips it, the mounts must do."""
-    if any((row.get("facts") or {}).get("serial") for row in replaced_disk.smart_rows(situation, host)):
+    if any((row.get("facts") or {}).get("serial") for row in replaced_disk.smart_rows(situation.view, host)):
         yield critical(f"no disk is seen in {host.name} that was not there before")
     elif "smart" not in host.skip:
         yield unknown(f"which disk of {host.name} is the new one: SMART tells of none")
@@ -78,7 +78,7 @@ def _fresh(situation: GateContext, host: Host, old: str) -> list[Row]:
     before = {replaced_disk.plain(serial) for serial in ((hosts.get(host.name) or {}).get("disks") or {})}
     return [
         row
-        for row in replaced_disk.smart_rows(situation, host)
+        for row in replaced_disk.smart_rows(situation.view, host)
         if row.get("status") != SKIPPED and not replaced_disk.serials_of(row) & (before | {replaced_disk.plain(old)})
     ]
 
@@ -93,10 +93,10 @@ def _elsewhere(on: Mapping[str, Row | None], fresh: Sequence[Row], old: str) -> 
 
 
 def _still_there(situation: GateContext, host: Host, old: str, mounts: list[str]) -> Iterator[Verdict]:
-    held = set(mounts) & set(replaced_disk.mounts_now(situation, host, old))
+    held = set(mounts) & set(replaced_disk.mounts_now(situation.view, host, old))
     if held:
         yield critical(f"the old disk {old} is still mounted at {', '.join(sorted(held))}")
-    elif (row := replaced_disk.smart_of(situation, host, old)) and replaced_disk.is_seen(row):
+    elif (row := replaced_disk.smart_of(situation.view, host, old)) and replaced_disk.is_seen(row):
         yield critical(f"the old disk {old} is still in {host.name}: was another one pulled?")
 
 
@@ -117,7 +117,7 @@ def _mounts(situation: GateContext, host: Host, mounts: list[str]) -> Iterator[V
 
 
 def _arrays(situation: GateContext, host: Host) -> Iterator[Verdict]:
-    for row in arrays.of(situation, host):
+    for row in arrays.of(situation.view, host):
         if row.facts.state != "optimal":
             said = row.facts.said or row.facts.state
             yield critical(f"{row.item} is not whole yet: {said}")
@@ -126,7 +126,7 @@ def _arrays(situation: GateContext, host: Host) -> Iterator[Verdict]:
 def _log_dirs(situation: GateContext, host: Host, mounts: list[str]) -> Iterator[Verdict]:
     """A log dir that was taken out of log.dirs meanwhile, and not put back."""
     before = {str(path) for path in situation.before.get("log_dirs") or ()}
-    gone = sorted(before - set(replaced_disk.log_dirs_on(situation, host, mounts)))
+    gone = sorted(before - set(replaced_disk.log_dirs_on(situation.view, situation.brokers_of(host), mounts)))
     if gone and situation.view.kafka and situation.view.kafka.log_dirs:
         yield warning(f"the broker keeps nothing in {some(gone)} any more: is it in its log.dirs?")
 
@@ -135,7 +135,7 @@ def _size(situation: GateContext, host: Host, row: Row) -> Iterator[Verdict]:
     """A disk that had died before anybody asked tells no size: then the machine's other disks are the measure."""
     was = (situation.before.get("disk_facts") or {}).get("size_bytes")
     now = replaced_disk.size_of(row)
-    beside = [one for one in replaced_disk.smart_rows(situation, host) if one is not row]
+    beside = [one for one in replaced_disk.smart_rows(situation.view, host) if one is not row]
     others = list(filter(None, map(replaced_disk.size_of, beside)))
     if now and isinstance(was, (int, float)) and was > 0:
         if now < was:

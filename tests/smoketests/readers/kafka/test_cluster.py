@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inventory.model import Cluster
-from smoketests import readers
+from smoketests.cluster import services
 from smoketests.cluster.view import ClusterView
 from smoketests.readers import CannotRead
 from smoketests.readers.kafka import client_properties, handshake
@@ -66,7 +66,7 @@ def test_a_real_kraft_broker_is_read_whole(tmp_path: pathlib.Path) -> None:
                                    "configs": {"min.insync.replicas": "1"}}})  # fmt: skip
         wait_for("leaders", lambda: led(server, 3), 30)
         one = Cluster("prod-a", HOSTS[:1], kafka=(server.address,))
-        seen = readers.look(one, {})
+        seen = services.look(one, {})
         facts = seen.kafka
 
         assert facts and [(row.id, row.port) for row in facts.brokers] == [(1, server.port)]
@@ -102,7 +102,7 @@ def test_a_real_broker_of_two_killed_or_frozen(how: str, tmp_path: pathlib.Path)
         })  # fmt: skip
         wait_for("leaders", lambda: led(brokers[0], 5), 40)
         whole = Cluster("prod-a", HOSTS, (f"{at}/kafka",), (brokers[0].address, brokers[1].address))
-        seen = readers.look(whole, {})
+        seen = services.look(whole, {})
 
         well = statuses(seen, "partitions")
         assert well.pop("spare_replicas") == "warning", "`strict` and `alone` can lose none"
@@ -112,7 +112,7 @@ def test_a_real_broker_of_two_killed_or_frozen(how: str, tmp_path: pathlib.Path)
 
         brokers[1].process.send_signal(signal.SIGKILL if how == "killed" else signal.SIGSTOP)
         found = wait_for("the controller to notice", lambda: _offline(whole), 60)
-        seen = readers.look(whole, {})
+        seen = services.look(whole, {})
 
         assert "alone-" in found["offline"]["reason"] and "broker 2 (kafka-a02)" in found["offline"]["reason"]
         assert found["min_isr"]["status"] == "critical" and "strict-0" in found["min_isr"]["reason"]
@@ -122,7 +122,7 @@ def test_a_real_broker_of_two_killed_or_frozen(how: str, tmp_path: pathlib.Path)
 
 
 def _offline(whole: Cluster) -> dict[str, Any] | None:
-    found = judged(readers.look(whole, {}), "partitions")
+    found = judged(services.look(whole, {}), "partitions")
     ready = all(found.get(item, {}).get("status") == "critical" for item in ("offline", "min_isr"))
     return found if ready else None
 
@@ -198,7 +198,7 @@ def test_a_clients_properties_that_cannot_be_used_are_a_problem_and_no_traceback
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(client_properties.VARIABLE, "/nowhere/{cluster}.properties")
-    missing = readers.look(Cluster("prod-a", HOSTS, kafka=("127.0.0.1:1",)), {})
+    missing = services.look(Cluster("prod-a", HOSTS, kafka=("127.0.0.1:1",)), {})
 
     assert missing.problems == {"kafka": "SMOKE_KAFKA_CLIENT: /nowhere/prod-a.properties: No such file or directory"}
 

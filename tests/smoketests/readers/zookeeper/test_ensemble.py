@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from inventory.model import Cluster
 from smoketests import readers
+from smoketests.cluster import services
 from smoketests.cluster.view import ClusterView
 from smoketests.readers import CannotRead
 from smoketests.readers.zookeeper import ensemble as zookeeper
@@ -37,7 +38,7 @@ def statuses(seen: ClusterView, name: str) -> dict[str, str]:
 
 
 def look(ensemble: Ensemble) -> ClusterView:
-    return readers.look(cluster(ensemble.servers), {})
+    return services.look(cluster(ensemble.servers), {})
 
 
 def register(client: Any, number: int, name: str) -> None:
@@ -103,8 +104,8 @@ def test_a_broker_that_is_missing_and_one_that_is_there_twice(ensemble: Ensemble
 @pytest.mark.slow
 def test_an_empty_registry_a_chroot_and_no_kafka_at_all(ensemble: Ensemble, client: Any) -> None:
     client.ensure_path("/site/brokers/ids")
-    below = readers.look(cluster((ensemble.servers[0], f"{ensemble.servers[1]}/site")), {})
-    nowhere = readers.look(cluster((f"{ensemble.servers[0]}/nobody",)), {})
+    below = services.look(cluster((ensemble.servers[0], f"{ensemble.servers[1]}/site")), {})
+    nowhere = services.look(cluster((f"{ensemble.servers[0]}/nobody",)), {})
 
     assert below.zookeeper and below.zookeeper.brokers == ()
     assert nowhere.zookeeper and nowhere.zookeeper.brokers is None
@@ -119,8 +120,8 @@ def test_a_registry_behind_a_login_and_one_with_rubbish_are_unknown(ensemble: En
     client.ensure_path("/closed/brokers")
     client.create("/closed/brokers/ids", b"", acl=[make_digest_acl("kafka", "secret", all=True)])
     client.create("/odd/brokers/ids/1", b"\xff{", makepath=True)
-    closed = readers.look(cluster((f"{ensemble.servers[0]}/closed",)), {})
-    odd = readers.look(cluster((f"{ensemble.servers[0]}/odd",)), {})
+    closed = services.look(cluster((f"{ensemble.servers[0]}/closed",)), {})
+    odd = services.look(cluster((f"{ensemble.servers[0]}/odd",)), {})
 
     assert closed.zookeeper and "its ACL wants a login" in closed.zookeeper.untold and closed.zookeeper.closed
     assert odd.zookeeper and not odd.zookeeper.closed
@@ -280,7 +281,7 @@ def test_a_broken_reader_is_a_problem_and_hides_nothing(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(zookeeper, "read", broken)
 
-    assert readers.look(cluster(("zk1:2181",)), {}).problems == {"zookeeper": "the reader failed: RuntimeError: boom"}
+    assert services.look(cluster(("zk1:2181",)), {}).problems == {"zookeeper": "the reader failed: RuntimeError: boom"}
 
 
 # a node of a broker with two listeners, hand-made after KIP-103's format

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from smoketests.readers.kafka import in_sync
 from smoketests.readers.kafka.model import KafkaFacts, Partition, Quorum
 from smoketests.readers.zookeeper import partitions as zookeeper_partitions
 
@@ -17,16 +18,16 @@ FACTS = KafkaFacts("c1", 1, (), ROWS, None)
 
 def test_a_replica_that_zookeeper_does_not_call_in_sync_is_not() -> None:
     """Before Kafka 2.7 the brokers are told of a shrunk ISR 5 s to a minute later."""
-    worst = zookeeper_partitions.worst_of(FACTS, {("t", 0): (1,)})
+    worst = in_sync.worst_of(FACTS, {("t", 0): (1,)})
 
     assert [row.isr for row in worst.partitions or ()] == [(1,), (2, 3)]
-    assert zookeeper_partitions.worst_of(FACTS, None) is FACTS
+    assert in_sync.worst_of(FACTS, None) is FACTS
 
 
 def test_what_a_cluster_left_in_zookeeper_when_it_moved_to_kraft_does_not_count() -> None:
     moved = FACTS._replace(quorum=Quorum(11, ()))
 
-    assert zookeeper_partitions.worst_of(moved, {("t", 0): (1,)}) is moved
+    assert in_sync.worst_of(moved, {("t", 0): (1,)}) is moved
 
 
 @given(st.binary(max_size=60) | st.from_type(type(None)))

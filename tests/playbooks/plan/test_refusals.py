@@ -10,7 +10,7 @@ import pytest
 
 from inventory.model import Host
 from playbooks.facts import Choice
-from playbooks.run import refusals
+from playbooks.plan import refusals
 from tests.playbooks.books.test_books_facts import WITH_ZOOKEEPER, jbod
 from tests.playbooks.fake_machine import found
 from tests.playbooks.playbook_fixtures import book, names
