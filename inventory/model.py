@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inventory import ranges
+from inventory.errors import SmokeError
 from inventory.problems import Place, did_you_mean, shown
 
 
@@ -171,11 +172,8 @@ class Inventory:
         return tuple(host for host in self.hosts if host.name in chosen)
 
 
-class NoSuchHost(LookupError):
+class NoSuchHost(SmokeError):
     """What was asked for fits no host of the inventory; the message says which part, with a suggestion."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 def _one_of(kind: str, wanted: str, hosts: Iterable[Host], values: Callable[[Host], Iterable[str]]) -> set[str]:

@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from inventory.errors import SmokeError
+
 # Longer words are cut before they are compared or shown: a file may hold anything.
 LONGEST_WORD = 80
 MOST_SHOWN = 50
@@ -30,7 +32,7 @@ class Problem(NamedTuple):
         return f"{self.place}: {self.words}"
 
 
-class InventoryError(ValueError):
+class InventoryError(SmokeError, ValueError):
     """An inventory that cannot be used. `problems` holds everything that was found, in the order of the files."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import re
 
+from inventory.errors import SmokeError
+
 # kafka-[01-14]   r[1-2]n[1-3]   kafka-[1-5,7]   kafka-[0-10/2]
 BRACKET = re.compile(r"\[([0-9]+(?:-[0-9]+(?:/[0-9]+)?)?(?:,[0-9]+(?:-[0-9]+(?:/[0-9]+)?)?)*)\]")
 MOST_NAMES = 10_000
@@ -12,7 +14,7 @@ LONGEST_NUMBER = 12
 LONGEST_TEXT = 1000
 
 
-class BadRange(ValueError):
+class BadRange(SmokeError, ValueError):
     """A range that cannot be; the message says why."""
 
 

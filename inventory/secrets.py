@@ -6,6 +6,7 @@ import os
 import re
 import stat
 
+from inventory.errors import SmokeError
 from inventory.model import Bmc
 
 LONGEST_PASSWORD = 1024
@@ -17,7 +18,7 @@ FOLDER = "/etc/fleet-smoke/bmc"
 FOLDER_VARIABLE = "SMOKE_BMC_PASSWORDS"
 
 
-class SecretError(ValueError):
+class SecretError(SmokeError, ValueError):
     """A password that cannot be had, or that others could read; the message says which and why."""
 
 

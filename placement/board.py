@@ -12,7 +12,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from placement.errors import CannotTell
+from placement.errors import PlacementError
 from placement.snapshot import Broker, Partition, Snapshot
 from placement.targets import targets
 
@@ -203,11 +203,11 @@ class Board:
 
 
 def sizes_of(partitions: Sequence[Partition], guess: bool) -> list[int]:
-    """Of one replica each. CannotTell where sizes are missing, unless they are few and may be guessed."""
+    """Of one replica each. PlacementError where sizes are missing, unless they are few and may be guessed."""
     missing = [row.name for row in partitions if row.size_bytes is None]
     if missing and not (guess and len(missing) <= MOST_GUESSED * len(partitions)):
         few = "" if guess else f"; --guess takes the topic's median where at most {MOST_GUESSED:.0%} are missing"
-        raise CannotTell(f"{len(missing)} partitions have no known size: {', '.join(missing[:5])}{few}")
+        raise PlacementError(f"{len(missing)} partitions have no known size: {', '.join(missing[:5])}{few}")
     known: dict[str, list[int]] = {}
     for row in partitions:
         if row.size_bytes is not None:
@@ -221,11 +221,11 @@ def sizes_of(partitions: Sequence[Partition], guess: bool) -> list[int]:
 def racks(brokers: Sequence[Broker]) -> list[str]:
     """One name a broker: a broker without a rack is a rack of its own where nobody has one, or where it is not live.
 
-    CannotTell where some living brokers have a rack and others none: Kafka itself then refuses to place by racks.
+    PlacementError where some living brokers have a rack and others none: Kafka itself then refuses to place by racks.
     """
     live = [broker for broker in brokers if broker.live]
     without = [broker.id for broker in live if not broker.rack]
     if without and len(without) < len(live):
         names = ", ".join(map(str, without[:5]))
-        raise CannotTell(f"brokers {names} have no rack and others have one: set broker.rack on all of them")
+        raise PlacementError(f"brokers {names} have no rack and others have one: set broker.rack on all of them")
     return [broker.rack or f"broker {broker.id}" for broker in brokers]

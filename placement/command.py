@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent.formats.text import printable
-from placement.errors import CannotTell, PlacementError
+from placement.errors import PlacementError
 from smoketests.commands.cli_options import JOBS, SSH
 
 if TYPE_CHECKING:
@@ -74,21 +74,11 @@ def place() -> None:
 
 
 def _ends(work: Callable[..., int]) -> Callable[..., None]:
-    """The exit code of what was done, or of what went wrong, in one sentence."""
+    """The exit code of what was done."""
 
     @functools.wraps(work)
     def run(*args: Any, **options: Any) -> None:
-        from smoketests.results.run import CannotAsk
-
-        try:
-            code = work(*args, **options)
-        except PlacementError as error:
-            click.echo(f"smoke: {printable(str(error))}", err=True)
-            code = error.exit_code
-        except CannotAsk as error:
-            click.echo(f"smoke: {printable(str(error))}", err=True)
-            code = CannotTell.exit_code
-        sys.exit(code)
+        sys.exit(work(*args, **options))
 
     return run
 
@@ -234,7 +224,7 @@ def _text(name: str) -> str:
     try:
         return pathlib.Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CannotTell(f"{name}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
+        raise PlacementError(f"{name}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
 
 
 def _id(snapshot: Snapshot, name: str) -> int:
@@ -245,7 +235,7 @@ def _id(snapshot: Snapshot, name: str) -> int:
     if len(found) != 1:
         near = difflib.get_close_matches(name, [row.host for row in snapshot.brokers], 1)
         hint = f", did you mean {near[0]}?" if near else ""
-        raise CannotTell(f"{len(found)} brokers are on a host {name!r}{hint}")
+        raise PlacementError(f"{len(found)} brokers are on a host {name!r}{hint}")
     return found[0]
 
 
@@ -259,12 +249,12 @@ def _wanted(snapshot: Snapshot, options: dict[str, Any], allowed: Sequence[int] 
         try:
             re.compile(options[name])
         except re.error as error:
-            raise CannotTell(
+            raise PlacementError(
                 f"--{name.replace('_', '-')} {options[name]!r} is no regular expression: {error}"
             ) from None
     avoid = tuple(_id(snapshot, one) for one in options["avoid"])
     if both := set(avoid) & set(allowed):
-        raise CannotTell(f"broker {min(both)} is both what the question is about and in --avoid")
+        raise PlacementError(f"broker {min(both)} is both what the question is about and in --avoid")
     accept = tuple(_id(snapshot, one) for one in options["accept"])
     return Options(options["topics"], options["not_topics"], avoid, accept, options["same_rack"], options["guess"])
 
@@ -281,7 +271,7 @@ def _answer(snapshot: Snapshot, plan: Plan, options: dict[str, Any], factor: int
     broken = rules.broken(snapshot, plan, accept, factor)
     if broken:
         more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
-        raise CannotTell(f"this plan breaks a rule and is not shown; please report it: {broken[0]}{more}")
+        raise PlacementError(f"this plan breaks a rule and is not shown; please report it: {broken[0]}{more}")
     click.echo(table.render(options["format_name"], snapshot, plan, round(options["rate"] * 1e6)), nl=False)
     if options["out"] and plan.changes:
         for path in files.write(options["out"], plan, round(options["batch"] * 1e9)):

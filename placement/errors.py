@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-
-class PlacementError(Exception):
-    """Why there is no plan, in a sentence. exit_code: what the command ends with."""
-
-    exit_code = 3
+from inventory.errors import SmokeError
 
 
-class CannotTell(PlacementError):
-    """Something needed is missing or makes no sense: a size, a rack, a name."""
+class PlacementError(SmokeError):
+    """Why there is no plan: something needed is missing or makes no sense, such as a size, a rack or a name."""
 
 
 class Impossible(PlacementError):

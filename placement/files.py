@@ -6,15 +6,15 @@ import os
 import pathlib
 
 from placement import plan as plans
-from placement.errors import CannotTell
+from placement.errors import PlacementError
 from placement.plan import Plan
 
 
 def write(folder: str, plan: Plan, batch_bytes: int = 0) -> list[pathlib.Path]:
-    """The files that were written. CannotTell where the folder cannot be written or holds another plan."""
+    """The files that were written. PlacementError where the folder cannot be written or holds another plan."""
     at = pathlib.Path(folder)
     if (at / "plan.json").exists():
-        raise CannotTell(f"{at / 'plan.json'} is there already: name another folder, or remove it")
+        raise PlacementError(f"{at / 'plan.json'} is there already: name another folder, or remove it")
     contents = {"plan.json": plans.dumps(plan), "reassignment.json": plans.reassignment(plan.changes)}
     if batch_bytes:
         for number, batch in enumerate(plans.batches(plan.changes, batch_bytes), 1):
@@ -23,7 +23,7 @@ def write(folder: str, plan: Plan, batch_bytes: int = 0) -> list[pathlib.Path]:
         at.mkdir(parents=True, exist_ok=True)
         return [_written(at / name, text) for name, text in contents.items()]
     except OSError as error:
-        raise CannotTell(f"{folder}: {error.strerror}") from None
+        raise PlacementError(f"{folder}: {error.strerror}") from None
 
 
 def _written(path: pathlib.Path, text: str) -> pathlib.Path:

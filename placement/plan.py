@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from placement.errors import CannotTell
+from placement.errors import PlacementError
 from placement.snapshot import Partition, Snapshot
 from placement.strict import integer, mapping, rows, text
 
@@ -67,10 +67,12 @@ def dumps(plan: Plan) -> str:
 
 
 def loads(written: str, name: str = "plan") -> Plan:
-    """A plan from `dumps`. CannotTell names the row and field that is wrong."""
+    """A plan from `dumps`. PlacementError names the row and field that is wrong."""
     found = mapping(written, name)
     if found.get("schema") != SCHEMA:
-        raise CannotTell(f"{name}: schema {found.get('schema')!r} is not {SCHEMA}: made by another version of smoke")
+        raise PlacementError(
+            f"{name}: schema {found.get('schema')!r} is not {SCHEMA}: made by another version of smoke"
+        )
     changes = tuple(_change(row, f"{name}: change {at}") for at, row in enumerate(rows(found, "changes", name), 1))
     return Plan(
         text(found, "question", name), text(found, "cluster", name), text(found, "cluster_id", name),
@@ -83,12 +85,12 @@ def _change(row: Mapping[str, Any], where: str) -> Change:
     def ids(field: str) -> tuple[int, ...]:
         found = row.get(field)
         if not isinstance(found, list) or not found or len(set(map(str, found))) != len(found):
-            raise CannotTell(f"{where}: {field}: a list of different broker ids is needed")
+            raise PlacementError(f"{where}: {field}: a list of different broker ids is needed")
         return tuple(integer({field: one}, field, where) for one in found)
 
     after, log_dirs = ids("after"), tuple(str(one) for one in row.get("log_dirs") or ())
     if len(log_dirs) != len(after):
-        raise CannotTell(f"{where}: log_dirs must be as long as after")
+        raise PlacementError(f"{where}: log_dirs must be as long as after")
     return Change(
         text(row, "topic", where), integer(row, "number", where), ids("before"), after, log_dirs,
         integer(row, "size_bytes", where), tuple(str(one) for one in row.get("log_dirs_before") or ()),
@@ -118,7 +120,7 @@ def batches(changes: Iterable[Change], most_bytes: int) -> list[list[Change]]:
 
 
 def undo(plan: Plan, snapshot: Snapshot) -> Plan:
-    """The way back, for partitions that lie as the plan put them. CannotTell where one lies otherwise."""
+    """The way back, for partitions that lie as the plan put them. PlacementError where one lies otherwise."""
     now = {row.name: row for row in snapshot.partitions}
     changes, elsewhere = [], []
     for change in plan.changes:
@@ -129,7 +131,7 @@ def undo(plan: Plan, snapshot: Snapshot) -> Plan:
             changes.append(back(change, row))
     if elsewhere:
         names = ", ".join(elsewhere[:5])
-        raise CannotTell(f"{len(elsewhere)} partitions do not lie as the plan put them: {names}; make a new plan")
+        raise PlacementError(f"{len(elsewhere)} partitions do not lie as the plan put them: {names}; make a new plan")
     return plan._replace(question=f"undo of: {plan.question}", changes=tuple(changes), least_bytes=0)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from placement import leaders as flow
 from placement.board import Board
-from placement.errors import CannotTell, Impossible
+from placement.errors import Impossible, PlacementError
 from placement.level import level as levelled
 from placement.plan import ANY, Change, Plan
 from placement.refill import refill
@@ -38,7 +38,7 @@ DEFAULTS = Options()
 def replace(snapshot: Snapshot, leaver: int, successor: int, question: str, options: Options = DEFAULTS) -> Plan:
     """One broker's slots, all of them and in the same order, for another broker."""
     if leaver == successor:
-        raise CannotTell(f"broker {leaver} cannot replace itself")
+        raise PlacementError(f"broker {leaver} cannot replace itself")
     snapshot.broker(leaver), snapshot.broker(successor)
     board = _board(snapshot, [successor], options)
     giver, receiver = board.number[leaver], board.number[successor]
@@ -70,7 +70,7 @@ def disk(snapshot: Snapshot, broker: int, path: str, question: str, options: Opt
     row = snapshot.broker(broker)
     if path not in {one.path for one in row.log_dirs}:
         known = ", ".join(one.path for one in row.log_dirs)
-        raise CannotTell(f"broker {broker} has no log dir {path} (it has {known})")
+        raise PlacementError(f"broker {broker} has no log dir {path} (it has {known})")
     board = _board(snapshot, _receivers(snapshot, options), options)
     giver = board.number[broker]
     failed = next(one.error for one in row.log_dirs if one.path == path)
@@ -79,7 +79,7 @@ def disk(snapshot: Snapshot, broker: int, path: str, question: str, options: Opt
             board.room[giver][at] = -1
     lost = _lay_in(board, broker, path, failed)
     if failed and not lost:
-        raise CannotTell(f"{path} of broker {broker} has failed ({failed}), and no replica of it is out of sync")
+        raise PlacementError(f"{path} of broker {broker} has failed ({failed}), and no replica of it is out of sync")
     within = row.live and not failed  # Kafka cannot copy from a dir that failed: the others send
     leaving = []
     for partition in sorted(lost, key=lambda one: (-board.sizes[one], one)):
@@ -151,7 +151,7 @@ def replicas(snapshot: Snapshot, factor: int, question: str, options: Options = 
     board = _board(snapshot, receivers, options)
     chosen = [at for at, row in enumerate(board.partitions) if _wanted(row.topic, options) and not board.fixed[at]]
     if not chosen:
-        raise CannotTell(f"no topic matches {options.topics!r}")
+        raise PlacementError(f"no topic matches {options.topics!r}")
     holes = []
     for partition in chosen:
         while len(board.replicas[partition]) > factor:

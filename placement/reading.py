@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent import report
-from placement.errors import CannotTell
+from placement.errors import PlacementError
 from placement.snapshot import Broker, LogDir, Partition, Snapshot, check
 from smoketests.cluster.checks.broker_ids import whole_names_in, whole_names_of
 
@@ -24,7 +24,7 @@ BITS = 8
 
 
 def read(wanted: RunOptions) -> Snapshot:
-    """Of the one cluster that the inventory or --cluster names. CannotTell, or asking.CannotAsk."""
+    """Of the one cluster that the inventory or --cluster names. PlacementError, or asking.CannotAsk."""
     from smoketests.cluster import services
     from smoketests.results import run
 
@@ -32,14 +32,14 @@ def read(wanted: RunOptions) -> Snapshot:
     clusters = [one for one in inventory.clusters if {host.name for host in hosts} & {host.name for host in one.hosts}]
     if len(clusters) != 1:
         names = ", ".join(one.name for one in clusters) or "none"
-        raise CannotTell(f"one cluster is needed, --cluster NAME chooses it; the inventory has {names}")
+        raise PlacementError(f"one cluster is needed, --cluster NAME chooses it; the inventory has {names}")
     cluster = clusters[0]
     brokers = [host for host in hosts if "broker" in host.roles]
     ask = replace(wanted, limit=",".join(host.name for host in brokers))
     seen = hardware(run.host_reports(ask, brokers, HARDWARE, uuid.uuid4().hex))
     view = services.look(cluster, {})
     if view.kafka is None:
-        raise CannotTell(view.problems.get("kafka", f"the inventory names no Kafka servers of {cluster.name}"))
+        raise PlacementError(view.problems.get("kafka", f"the inventory names no Kafka servers of {cluster.name}"))
     return snapshot_of(cluster, view.kafka, seen, report.timestamp(time.time()))
 
 
@@ -82,12 +82,12 @@ def _of_host(one: Any) -> Hardware:
 def snapshot_of(cluster: Cluster, kafka: KafkaFacts, seen: Mapping[str, Hardware], at: str) -> Snapshot:
     """Pure. A broker of the inventory that Kafka does not list is there, not live; so are holders of replicas.
 
-    seen: by host. CannotTell where sizes, partitions or the moves under way are not known.
+    seen: by host. PlacementError where sizes, partitions or the moves under way are not known.
     """
     if kafka.partitions is None or kafka.log_dirs is None:
-        raise CannotTell("; ".join(kafka.untold) or "Kafka reports neither partitions nor log dirs")
+        raise PlacementError("; ".join(kafka.untold) or "Kafka reports neither partitions nor log dirs")
     if not kafka.tells_moves:
-        raise CannotTell(
+        raise PlacementError(
             "the reassignments under way are not known (Kafka before 2.4, or no answer): a plan could cancel them"
         )
     names = hosts_of(cluster, kafka)
@@ -133,7 +133,7 @@ def _log_dirs(kafka: KafkaFacts, broker: int, mounts: Sequence[str]) -> tuple[Lo
     found = [row for row in kafka.log_dirs or () if row.broker == broker]
     untold = [row.path for row in found if not row.error and (row.total_bytes is None or row.usable_bytes is None)]
     if untold:
-        raise CannotTell(
+        raise PlacementError(
             f"broker {broker} does not report the size of {untold[0]}: brokers before Kafka 3.3 do not; a plan needs it"
         )
     return tuple(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from placement.errors import CannotTell
+from placement.errors import PlacementError
 from placement.strict import integer, mapping, optional_integer, rows, text
 
 SCHEMA = 1
@@ -110,12 +110,12 @@ class Snapshot(NamedTuple):
     notes: tuple[str, ...] = ()
 
     def broker(self, broker_id: int) -> Broker:
-        """CannotTell where no broker has this id."""
+        """PlacementError where no broker has this id."""
         for row in self.brokers:
             if row.id == broker_id:
                 return row
         known = ", ".join(str(row.id) for row in self.brokers[:20])
-        raise CannotTell(f"broker {broker_id} is not in the snapshot (brokers: {known})")
+        raise PlacementError(f"broker {broker_id} is not in the snapshot (brokers: {known})")
 
 
 def dumps(snapshot: Snapshot) -> str:
@@ -136,10 +136,12 @@ def _partition_row(row: Partition) -> dict[str, Any]:
 
 
 def loads(written: str, name: str = "snapshot") -> Snapshot:
-    """A snapshot from `dumps`. CannotTell names the file, the row and the field that is wrong."""
+    """A snapshot from `dumps`. PlacementError names the file, the row and the field that is wrong."""
     found = mapping(written, name)
     if found.get("schema") != SCHEMA:
-        raise CannotTell(f"{name}: schema {found.get('schema')!r} is not {SCHEMA}: made by another version of smoke")
+        raise PlacementError(
+            f"{name}: schema {found.get('schema')!r} is not {SCHEMA}: made by another version of smoke"
+        )
     brokers = tuple(_broker(row, f"{name}: broker {at}") for at, row in enumerate(rows(found, "brokers", name), 1))
     partitions = tuple(
         _partition(row, f"{name}: partition {at}") for at, row in enumerate(rows(found, "partitions", name), 1)
@@ -153,23 +155,25 @@ def loads(written: str, name: str = "snapshot") -> Snapshot:
 
 
 def check(snapshot: Snapshot, name: str = "snapshot") -> None:
-    """CannotTell where two rows contradict each other or one names what is not there."""
+    """PlacementError where two rows contradict each other or one names what is not there."""
     _once((row.id for row in snapshot.brokers), f"{name}: broker")
     _once((row.name for row in snapshot.partitions), f"{name}: partition")
     known = {row.id for row in snapshot.brokers}
     for row in snapshot.partitions:
         _once(row.replicas, f"{name}: {row.name}: replica on broker")
         if not row.replicas or len(row.replicas) != len(row.sizes_bytes) or len(row.replicas) != len(row.log_dirs):
-            raise CannotTell(f"{name}: {row.name}: replicas, sizes_bytes and log_dirs must be as long as each other")
+            raise PlacementError(
+                f"{name}: {row.name}: replicas, sizes_bytes and log_dirs must be as long as each other"
+            )
         if stranger := next((one for one in (*row.replicas, *row.adding) if one not in known), None):
-            raise CannotTell(f"{name}: {row.name} has a replica on broker {stranger}, which is not in the snapshot")
+            raise PlacementError(f"{name}: {row.name} has a replica on broker {stranger}, which is not in the snapshot")
 
 
 def _once(found: Iterable[object], what: str) -> None:
     seen = set()
     for one in found:
         if one in seen:
-            raise CannotTell(f"{what} {one} is there twice")
+            raise PlacementError(f"{what} {one} is there twice")
         seen.add(one)
 
 
@@ -192,7 +196,7 @@ def _partition(row: Mapping[str, Any], where: str) -> Partition:
     replicas = _ids(row, "replicas", where)
     sizes = row.get("sizes_bytes")
     if not isinstance(sizes, list):
-        raise CannotTell(f"{where}: sizes_bytes: a list is needed")
+        raise PlacementError(f"{where}: sizes_bytes: a list is needed")
     return Partition(
         text(row, "topic", where), integer(row, "number", where), replicas, _ids(row, "in_sync", where),
         integer(row, "leader", where, least=-1),
@@ -205,12 +209,12 @@ def _partition(row: Mapping[str, Any], where: str) -> Partition:
 def _sentences(row: Mapping[str, Any], field: str, where: str) -> tuple[str, ...]:
     found = row.get(field) or []
     if not isinstance(found, list):
-        raise CannotTell(f"{where}: {field}: a list of sentences is needed")
+        raise PlacementError(f"{where}: {field}: a list of sentences is needed")
     return tuple(str(one) for one in found)
 
 
 def _ids(row: Mapping[str, Any], field: str, where: str) -> tuple[int, ...]:
     found = row.get(field) or []
     if not isinstance(found, list):
-        raise CannotTell(f"{where}: {field}: a list of broker ids is needed")
+        raise PlacementError(f"{where}: {field}: a list of broker ids is needed")
     return tuple(integer({field: one}, field, where) for one in found)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from placement.errors import CannotTell
+from placement.errors import PlacementError
 
 MOST_CHARACTERS = 100_000_000
 # larger than any disk or rate, and still exact in other tools' numbers
@@ -16,36 +16,36 @@ LARGEST = 2**53
 def mapping(written: str, name: str) -> dict[str, Any]:
     """The document's one object: no NaN, no key twice, at most 100 MB."""
     if len(written) > MOST_CHARACTERS:
-        raise CannotTell(f"{name}: more than {MOST_CHARACTERS // 1_000_000} MB")
+        raise PlacementError(f"{name}: more than {MOST_CHARACTERS // 1_000_000} MB")
     try:
         found = json.loads(written, parse_constant=_no_number, object_pairs_hook=_keys_once)
     except json.JSONDecodeError as error:
-        raise CannotTell(f"{name}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from None
+        raise PlacementError(f"{name}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from None
     except (ValueError, RecursionError) as error:
-        raise CannotTell(f"{name}: {error}") from None
+        raise PlacementError(f"{name}: {error}") from None
     if not isinstance(found, dict):
-        raise CannotTell(f"{name}: a JSON object is needed")
+        raise PlacementError(f"{name}: a JSON object is needed")
     return found
 
 
 def rows(of: Mapping[str, Any], field: str, where: str) -> Sequence[dict[str, Any]]:
     found = of.get(field)
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        raise CannotTell(f"{where}: {field}: a list of objects is needed")
+        raise PlacementError(f"{where}: {field}: a list of objects is needed")
     return found
 
 
 def text(of: Mapping[str, Any], field: str, where: str, default: str | None = None) -> str:
     found = of.get(field, default)
     if not isinstance(found, str):
-        raise CannotTell(f"{where}: {field}: text is needed, not {_shown(found)}")
+        raise PlacementError(f"{where}: {field}: text is needed, not {_shown(found)}")
     return found
 
 
 def integer(of: Mapping[str, Any], field: str, where: str, least: int = 0) -> int:
     found = of.get(field)
     if isinstance(found, bool) or not isinstance(found, int) or not least <= found <= LARGEST:
-        raise CannotTell(f"{where}: {field}: a whole number from {least} is needed, not {_shown(found)}")
+        raise PlacementError(f"{where}: {field}: a whole number from {least} is needed, not {_shown(found)}")
     return found
 
 

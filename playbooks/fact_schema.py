@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from inventory.errors import SmokeError
+
 Value = str | int | tuple[str, ...]
 
 # what a value of each type may be, and how to say so
@@ -166,7 +168,7 @@ ALWAYS: Mapping[str, Mapping[str, str]] = {
 LATE = ("empty-disk",)
 
 
-class BadFact(ValueError):
+class BadFact(SmokeError, ValueError):
     """A value that a machine gave and that may not be put into a command; the message says which and why."""
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from inventory import schema, tree
+from inventory.errors import SmokeError
 from inventory.problems import InventoryError, Place, Problem, did_you_mean, shown
 from inventory.tree import LIST, MAP, Node
 from playbooks import consistency
@@ -25,11 +26,8 @@ class PlaybookError(InventoryError):
     """A playbook that cannot be used; `problems` holds everything that was found, each with file, line and column."""
 
 
-class NoSuchPlaybook(LookupError):
+class NoSuchPlaybook(SmokeError):
     """There is none of that name; the message has a suggestion."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 def folders(own: Sequence[str] = (), environment: Mapping[str, str] = os.environ) -> list[str]:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from inventory.errors import SmokeError
 from inventory.model import Host
 
 if TYPE_CHECKING:
@@ -51,11 +52,11 @@ class Outcome(NamedTuple):
         return " / ".join(row.strip() for row in rows[-3:])[:400]
 
 
-class NotRun(Exception):
+class NotRun(SmokeError):
     """The command did not begin; why, in words."""
 
 
-class Lost(Exception):
+class Lost(SmokeError):
     """It began, and nobody knows whether or how it ended."""
 
 

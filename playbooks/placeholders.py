@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from inventory.errors import SmokeError
+
 PARTS = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|[^{}]+")
 NAME = re.compile(r"([a-z][a-z0-9_]*)\.([a-z][a-z0-9_]*)")
 
@@ -27,7 +29,7 @@ class Placeholder(NamedTuple):
 EACH = Placeholder("each", "")
 
 
-class BadPlaceholder(ValueError):
+class BadPlaceholder(SmokeError, ValueError):
     """A brace that is none of ours; the message says how to write it."""
 
 

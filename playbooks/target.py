@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent import engine
 from agent.expected import from_json
+from inventory.errors import SmokeError
 from inventory.model import Cluster, Host
 from playbooks.machine import Far, Here, Machine
 from playbooks.view import View
@@ -21,11 +22,11 @@ Record = Mapping[str, Any]
 Say = Callable[[str], None]
 
 
-class NoTarget(Exception):
+class NoTarget(SmokeError):
     """There is no such host, or no way to it; the message says why."""
 
 
-class CannotLook(Exception):
+class CannotLook(SmokeError):
     """The agent gave no findings; the message says why."""
 
 

@@ -15,8 +15,10 @@ import click
 
 from agent import __version__, engine, report
 from agent.formats.text import printable
+from agent.host import CannotTell, NotApplicable
 from agent.report import Report
 from agent.status import EXIT_CODES, UNKNOWN, worst
+from inventory.errors import SmokeError
 from smoketests import show
 from smoketests.commands.cli_options import JOBS, SSH
 
@@ -54,6 +56,15 @@ class Commands(click.Group):
             return super().get_command(context, name)
         command: click.Command = _elsewhere(ELSEWHERE[name])
         return command
+
+    def invoke(self, context: click.Context) -> Any:
+        """The one place where an error becomes its sentence and an exit code."""
+        try:
+            return super().invoke(context)
+        except (SmokeError, CannotTell, NotApplicable) as error:
+            for line in str(error).splitlines():
+                _say(printable(line))
+            sys.exit(getattr(error, "exit_code", USAGE_ERROR))
 
 
 def _elsewhere(place: str) -> Any:
@@ -227,10 +238,7 @@ def _look_at_many(names: Sequence[str], **options: Any) -> NoReturn:
         password, not options["no_write_probe"], options["store"] or "", options["state"] or "",
         show.needs_all(format_name, only_problems),
     )  # fmt: skip
-    try:
-        seen = run.ask(wanted, _say)
-    except run.CannotAsk as error:
-        raise click.ClickException(str(error)) from error
+    seen = run.ask(wanted, _say)
     _print(seen, format_name, only_problems)
     for problem in seen.bad_lines[:MOST_BAD_LINES]:
         _say(printable(problem))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from inventory.errors import SmokeError
 from inventory.model import Cluster
 from playbooks.executors import kafka_moves, kafka_throttle
 from playbooks.executors.kafka_moves import CannotMove, Moves
@@ -30,7 +31,7 @@ Show = Callable[[str], None]
 Order = Mapping[str, Sequence[int]]
 
 
-class ActFailed(Exception):
+class ActFailed(SmokeError):
     """Kafka refused, or did not end in time; the message says what."""
 
 

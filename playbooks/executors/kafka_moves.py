@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from inventory.errors import SmokeError
 from smoketests.gate.receivers import MOST_PERCENT, NoPlace, disks_of, place
 from smoketests.readers.kafka.model import LogDir, Partition
 from smoketests.readers.zookeeper.ensemble import Registered
@@ -11,7 +12,7 @@ from smoketests.readers.zookeeper.ensemble import Registered
 Moves = dict[Partition, tuple[int, ...]]
 
 
-class CannotMove(Exception):
+class CannotMove(SmokeError):
     """There is no place for a replica, or no other leader; the message says which and why."""
 
 

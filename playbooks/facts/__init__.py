@@ -12,6 +12,7 @@ from typing import Any
 from agent.formats.text import printable
 from agent.host import CannotTell, NotApplicable
 from agent.status import FINE
+from inventory.errors import SmokeError
 from inventory.model import Host
 from playbooks.fact_schema import BadFact, Fact, fact
 from playbooks.view import View
@@ -42,7 +43,7 @@ DISKS = ("jbod-disk", "md-disk", "hw-raid-disk", "raid10-disk")
 MOST_LISTED = 20
 
 
-class NotFound(Exception):
+class NotFound(SmokeError):
     """There is no such thing on the machine, or several, or it may not be told; the message says what to do."""
 
 

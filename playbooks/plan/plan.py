@@ -15,6 +15,7 @@ from agent.formats.text import printable
 from agent.host import CannotTell
 from agent.report import timestamp
 from agent.status import FINE
+from inventory.errors import SmokeError
 from playbooks import fact_schema, loader
 from playbooks.fact_schema import Fact
 from playbooks.facts import ASKS, Choice, Look, NotFound, blocks, find
@@ -33,11 +34,11 @@ MOST_FINDINGS = 8
 SECONDS = len("20261121-210733")
 
 
-class CannotPlan(Exception):
+class CannotPlan(SmokeError):
     """The machine does not tell what the playbook needs; the message says what, why, and what to say."""
 
 
-class NoPlan(Exception):
+class NoPlan(SmokeError):
     """There is no plan or run of this id, or it cannot be read."""
 
 

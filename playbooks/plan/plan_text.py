@@ -12,7 +12,7 @@ from playbooks.fact_schema import Fact, fields
 from playbooks.model import Step
 from playbooks.placeholders import EACH, Placeholder
 from playbooks.plan.plan import Plan
-from playbooks.plan.template import Action, Filling, NotTold, NotYet
+from playbooks.plan.template import Action, Filling, FoundLater, NotTold
 
 WIDTH = 80
 WRAP_AT = 78
@@ -38,7 +38,7 @@ def _left_out(filling: Filling, number: int, step: Step) -> str:
             return f"{number}. left out: {step.name} ({step.when} is not so here)"
         if not filling.actions(number, step):
             return f"{number}. left out: {step.name} ({step.each} is empty here)"
-    except NotYet:
+    except FoundLater:
         pass
     return ""
 
@@ -52,7 +52,7 @@ def problems(plan: Plan) -> list[str]:
             for action in filling.actions(number, step) if filling.holds(step.when) else ():
                 filling.argv(step.run, action.each)
                 filling.input(step.input, action.each)
-        except NotYet:
+        except FoundLater:
             continue
         except NotTold as error:
             found.append(f"step {number} ({step.name}): {error}")
@@ -98,7 +98,7 @@ def _step(plan: Plan, filling: Filling, number: int, step: Step, seen: set[str])
     try:
         filling.holds(step.when)
         actions = filling.actions(number, step)
-    except NotYet as error:
+    except FoundLater as error:
         yield from comment(f"{error}: only then is it known whether this is for {plan.host}", "#    ")
         actions = [Action(str(number), step)]
     if step.note:

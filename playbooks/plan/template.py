@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from inventory.errors import SmokeError
 from playbooks import placeholders
 from playbooks.fact_schema import ALWAYS, Fact
 from playbooks.model import Condition, Playbook, Step
 from playbooks.placeholders import EACH, Placeholder
 
 
-class NotYet(Exception):
+class FoundLater(SmokeError):
     """A fact that is found only later."""
 
     def __init__(self, need: str) -> None:
@@ -19,7 +20,7 @@ class NotYet(Exception):
         super().__init__(f"{need} is not known yet")
 
 
-class NotTold(Exception):
+class NotTold(SmokeError):
     """A fact that the machine does not tell, and that a command needs."""
 
 
@@ -40,18 +41,18 @@ class Filling:
     facts: Mapping[str, Fact]
 
     def value(self, name: Placeholder, each: str = "") -> str:
-        """NotYet, or an empty text where the machine does not tell."""
+        """FoundLater, or an empty text where the machine does not tell."""
         if name == EACH:
             return each
         if name.need not in self.facts:
-            raise NotYet(name.need)
+            raise FoundLater(name.need)
         return self.facts[name.need].words(name.field)
 
     def is_late(self, name: Placeholder) -> bool:
         return name != EACH and name.need not in self.facts
 
     def argv(self, words: Sequence[str], each: str = "") -> tuple[str, ...]:
-        """A command's arguments. NotYet, NotTold."""
+        """A command's arguments. FoundLater, NotTold."""
         return tuple(placeholders.fill(word, lambda name: self._needed(name, each)) for word in words)
 
     def input(self, text: str, each: str = "") -> str:
@@ -59,22 +60,22 @@ class Filling:
         return placeholders.fill(text, lambda name: self._needed(name, each))
 
     def words(self, text: str, each: str = "") -> str:
-        """A sentence for a person. NotYet."""
+        """A sentence for a person. FoundLater."""
         return placeholders.fill(text, lambda name: self.value(name, each) or "(not told)")
 
     def holds(self, condition: Condition | None) -> bool:
-        """Whether a step is for this machine. NotYet."""
+        """Whether a step is for this machine. FoundLater."""
         if condition is None:
             return True
         return condition.holds(*(placeholders.fill(side, self.value) for side in (condition.left, condition.right)))
 
     def actions(self, number: int, step: Step) -> list[Action]:
-        """What a step is on this machine: one action, or one for each of a list. NotYet."""
+        """What a step is on this machine: one action, or one for each of a list. FoundLater."""
         if not step.each:
             return [Action(str(number), step)]
         need, _, field = step.each.partition(".")
         if need not in self.facts:
-            raise NotYet(need)
+            raise FoundLater(need)
         values = self.facts[need].values.get(field, ())
         assert isinstance(values, tuple)
         return [Action(f"{number}.{turn}", step, value) for turn, value in enumerate(values, 1)]

@@ -12,13 +12,14 @@ import time
 from typing import Any
 
 from agent.report import timestamp
+from inventory.errors import SmokeError
 from playbooks.plan.plan import NoPlan, Plan, folder, from_json, to_json
 from smoketests.gate import playbook_runs as journals
 from smoketests.gate.playbook_runs import ENDING, ID, LARGEST, Event
 from smoketests.results.store import sync_folder
 
 
-class InUse(Exception):
+class InUse(SmokeError):
     """Somebody carries this run out at this moment; the message says who."""
 
 
@@ -91,7 +92,7 @@ def runs(store: str) -> list[str]:
     """Ids of all runs, oldest first; none where there is no store."""
     try:
         return journals.ids(store)
-    except journals.CannotRead as error:
+    except journals.UnreadableRuns as error:
         raise NoPlan(str(error)) from error
 
 

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from agent.formats.text import printable
+from inventory.errors import SmokeError
 
 TRIES = 20
 
 
-class Stopped(Exception):
+class Stopped(SmokeError):
     """The person does not go on; the message says where."""
 
 

@@ -16,7 +16,7 @@ from inventory.model import Cluster, Host
 from playbooks.model import Playbook
 from playbooks.plan import plan
 from playbooks.plan.plan import NoPlan, Plan
-from playbooks.plan.template import NotTold, NotYet
+from playbooks.plan.template import FoundLater, NotTold
 from playbooks.run import journal, leaving
 from playbooks.run.journal import InUse
 from smoketests.gate import playbook_runs
@@ -168,7 +168,7 @@ def takes_away(made: Plan) -> bool:
         try:
             if filling.holds(step.when) and leaving.takes_away(step, filling.argv(step.run), servers):
                 return True
-        except (NotYet, NotTold):
+        except (FoundLater, NotTold):
             continue
     return False
 

@@ -10,7 +10,7 @@ from playbooks import show
 from playbooks.executors import check, command, gate, kafka
 from playbooks.machine import Lost, NotRun
 from playbooks.model import Step
-from playbooks.plan.template import Action, NotTold, NotYet
+from playbooks.plan.template import Action, FoundLater, NotTold
 from playbooks.run import changes, leaving
 from playbooks.run.progress import BEHIND, DONE, LEFT_OUT, UNKNOWN
 from playbooks.run.prompt import Stopped
@@ -62,7 +62,7 @@ def _actions(session: Session, number: int, step: Step) -> Iterator[Action]:
             for name in step.uses() if wanted else ():
                 filling.value(name)
             break
-        except NotYet as error:
+        except FoundLater as error:
             session.learn(error)
     if not actions:
         _head(session, Action(str(number), step))
@@ -97,7 +97,7 @@ def _worded(session: Session, text: str, action: Action) -> str:
     """A name may speak of what is found later; a left-out step never finds it."""
     try:
         return session.filling().words(text, action.each)
-    except NotYet:
+    except FoundLater:
         return text
 
 
@@ -137,7 +137,7 @@ def _known_actions(session: Session, number: int, step: Step) -> list[Action]:
     """None where it was never reached."""
     try:
         return session.filling().actions(number, step)
-    except NotYet:
+    except FoundLater:
         return []
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 from agent.formats.text import printable
 from agent.host import CannotTell
+from inventory.errors import SmokeError
 from playbooks.fact_schema import Fact
 from playbooks.facts import Look, NotFound, find
 from playbooks.model import Playbook
 from playbooks.placeholders import Placeholder
 from playbooks.plan.plan import Plan, as_json
-from playbooks.plan.template import Action, Filling, NotYet
+from playbooks.plan.template import Action, Filling, FoundLater
 from playbooks.run import disk_safety, progress
 from playbooks.run.journal import Journal
 from playbooks.run.prompt import Interrupts, Person
@@ -25,11 +26,11 @@ LOCK_MINUTES = 60.0
 MAX_GO_AGE_S = 60.0
 
 
-class Failed(Exception):
+class Failed(SmokeError):
     """A step failed, the gate says NO-GO, or it would be dangerous to go on; the message says what."""
 
 
-class NotKnown(Exception):
+class NotKnown(SmokeError):
     """What has to be known to go on cannot be told; the message says what."""
 
 
@@ -85,7 +86,7 @@ class Session:
 
     # facts
 
-    def learn(self, error: NotYet) -> None:
+    def learn(self, error: FoundLater) -> None:
         """Find a fact whose time has come. NotKnown."""
         name = error.need
         need = self.playbook.needs[name]

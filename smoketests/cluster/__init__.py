@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from agent import engine, report
+from agent.host import CannotTell, NotApplicable
 from agent.status import FINE, skipped, unknown
 from inventory.model import Host
 from smoketests.cluster import checks
-from smoketests.cluster.view import NO_ITEM, CannotTell, ClusterFinding, ClusterView, NotAsked, verdict_of
+from smoketests.cluster.view import NO_ITEM, ClusterFinding, ClusterView, verdict_of
 
 PREFIX = "cluster_"
 
@@ -66,7 +67,7 @@ def judged(view: ClusterView, name: str) -> Sequence[ClusterFinding]:
         check = load(name)
         limits = {**check.LIMITS, **view.cluster.limits.get(name, {})}
         found = check.judge(view, limits)
-    except (NotAsked, CannotTell) as problem:
+    except (NotApplicable, CannotTell) as problem:
         return [ClusterFinding(NO_ITEM, verdict_of(problem))]
     except Exception as error:
         return [ClusterFinding(NO_ITEM, unknown(f"the check failed: {type(error).__name__}: {error}"[:300]))]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from agent.host import CannotTell, NotApplicable
 from agent.status import OK, SKIPPED, Verdict, skipped, unknown
 from inventory.model import Cluster, Host
 from inventory.names import some
@@ -72,25 +73,17 @@ class ClusterFinding(NamedTuple):
     host: str = ""
 
 
-class NotAsked(Exception):
-    """The question has no sense for this cluster; the reason is the finding's sentence and its status `skipped`."""
-
-
-class CannotTell(Exception):
-    """The question could not be answered; the reason is the finding's sentence and its status `unknown`."""
-
-
 def kafka_of(view: ClusterView) -> KafkaFacts:
-    """What the cluster's Kafka said; CannotTell or NotAsked where it said nothing."""
+    """What the cluster's Kafka said; CannotTell or NotApplicable where it said nothing."""
     if view.kafka is not None:
         return view.kafka
     if "kafka" in view.problems:
         raise CannotTell(view.problems["kafka"])
-    raise NotAsked("the inventory names no Kafka servers of this cluster")
+    raise NotApplicable("the inventory names no Kafka servers of this cluster")
 
 
 def partitions_of(view: ClusterView) -> Sequence[Partition]:
-    """The partitions that the cluster's Kafka told; CannotTell or NotAsked as `kafka_of`."""
+    """The partitions that the cluster's Kafka told; CannotTell or NotApplicable as `kafka_of`."""
     kafka = kafka_of(view)
     if kafka.partitions is None:
         raise CannotTell("; ".join(kafka.untold) or "Kafka did not tell its partitions")
@@ -135,7 +128,7 @@ def told(view: ClusterView, check: str, kind: type[Facts], hosts: Iterable[Host]
 def untold(view: ClusterView, check: str, hosts: Sequence[Host], told_by: Iterable[str]) -> list[Verdict]:
     """One unknown verdict that names the hosts which did not tell, and why; none when all did.
 
-    NotAsked when the hosts that answered were not asked that check, or all of them skipped it.
+    NotApplicable when the hosts that answered were not asked that check, or all of them skipped it.
     """
     heard = set(told_by)
     silent = [host for host in hosts if host.name not in heard]
@@ -145,10 +138,10 @@ def untold(view: ClusterView, check: str, hosts: Sequence[Host], told_by: Iterab
     missing = [host for host in silent if not _skips(rows.get(host.name, []))]
     if len(silent) == len(hosts) and rows and not missing:
         why = str(next(iter(rows.values()))[0].get("reason", ""))[:120]
-        raise NotAsked(f"{check} was skipped on every host: {why}")
+        raise NotApplicable(f"{check} was skipped on every host: {why}")
     answered = [host for host in hosts if host.name in view.reports and view.reports[host.name].report.findings]
     if answered and not rows:
-        raise NotAsked(f"no host was asked {check}")
+        raise NotApplicable(f"no host was asked {check}")
     if not missing:
         return []
     whys = {host.name: _why(view, host, rows.get(host.name, [])) for host in missing}
@@ -242,4 +235,4 @@ _PLAIN: Mapping[Any, Convert] = {
 
 def verdict_of(problem: Exception) -> Verdict:
     """The verdict of a judge that could not judge."""
-    return skipped(str(problem)) if isinstance(problem, NotAsked) else unknown(str(problem))
+    return skipped(str(problem)) if isinstance(problem, NotApplicable) else unknown(str(problem))

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from agent.formats.text import printable
+from inventory.errors import SmokeError
 
 FORMATS = ("table", "csv", "json", "parquet")
 # A column of a terminal; the other formats have the whole.
@@ -27,7 +28,7 @@ RESTLESS = ("date", "day", "power_on_hours")
 LAST_DAYS = 'SELECT * FROM "NAME" WHERE date > (SELECT max(date) FROM "NAME") - ?::INTEGER ORDER BY date'
 
 
-class Unanswered(Exception):
+class Unanswered(SmokeError):
     """No answer, and this is why."""
 
 

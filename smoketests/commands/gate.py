@@ -96,14 +96,10 @@ def gate(context: click.Context, /, **options: Any) -> None:
     """
     if context.invoked_subcommand:
         return
-    from smoketests.results import run
 
     maintenance = _maintenance(options)
     wanted = _wanted(options)
-    try:
-        decision = _decided(maintenance, wanted, options)
-    except run.CannotAsk as error:
-        _fail(str(error))
+    decision = _decided(maintenance, wanted, options)
     _show(decision, options["format_name"])
     sys.exit(decision.exit_code)
 
@@ -132,16 +128,12 @@ def locks(store: str, inventories: Sequence[str]) -> None:
 @inventory_option
 def release(lock_id: str, store: str, inventories: Sequence[str]) -> None:
     """Give a maintenance lock back; `smoke gate locks` shows their ids."""
-    from smoketests.gate import lock as of
     from smoketests.gate import shared_lock
 
     held = {lock.id: lock for lock in _locks(store, inventories)}
     if lock_id not in held:
         _fail(f"no lock {lock_id!r} in {store}; there are {', '.join(held) or 'none'}")
-    try:
-        released = shared_lock.release(held[lock_id], _clusters(inventories).get(held[lock_id].cluster))
-    except of.CannotLock as error:
-        _fail(str(error))
+    released = shared_lock.release(held[lock_id], _clusters(inventories).get(held[lock_id].cluster))
     if not released:
         _fail(f"the lock {lock_id} was gone before it could be released")
     click.echo(f"released: {held[lock_id].words}")
@@ -233,12 +225,9 @@ def _locks(store: str, inventories: Sequence[str]) -> Sequence[Lock]:
     """Those of the store, and those that the clusters of the inventories keep elsewhere."""
     from smoketests.gate import lock, shared_lock
 
-    try:
-        clusters = _clusters(inventories).values()
-        found = {one.id: one for cluster in clusters for one in shared_lock.held(store, cluster)}
-        return list({**{one.id: one for one in lock.held(store)}, **found}.values())
-    except lock.CannotLock as error:
-        _fail(str(error))
+    clusters = _clusters(inventories).values()
+    found = {one.id: one for cluster in clusters for one in shared_lock.held(store, cluster)}
+    return list({**{one.id: one for one in lock.held(store)}, **found}.values())
 
 
 def _clusters(inventories: Sequence[str]) -> dict[str, Cluster]:
@@ -246,10 +235,7 @@ def _clusters(inventories: Sequence[str]) -> dict[str, Cluster]:
 
     if not inventories:
         return {}
-    try:
-        inventory, _hosts = run.load(run.RunOptions(inventories))
-    except run.CannotAsk as error:
-        _fail(str(error))
+    inventory, _hosts = run.load(run.RunOptions(inventories))
     return {cluster.name: cluster for cluster in inventory.clusters}
 
 

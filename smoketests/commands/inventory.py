@@ -138,13 +138,13 @@ def learn(
     from agent import engine
     from smoketests.commands import learn as learning
     from smoketests.remote import fanout
-    from smoketests.remote.bundle import BundleError, build
+    from smoketests.remote.bundle import build
 
     hosts = [_without_expectations(host, sudo) for host in _hosts(paths, names)]
     checks = tuple(name for name in learning.CHECKS if name in engine.names())
     try:
         bundle = build()
-    except (BundleError, OSError) as error:
+    except OSError as error:
         raise click.ClickException(str(error)) from error
     options = fanout.Options(jobs=jobs, run_s=LEARN_S, checks=checks)
     asked = fanout.run(hosts, options, bundle, _access(known_hosts, ssh_config), uuid.uuid4().hex)
@@ -292,10 +292,6 @@ def _named(word: str) -> list[Host]:
 
 def _access(known_hosts: str | None, ssh_config: str | None) -> Access:
     from smoketests.ssh.connect import Access
-    from smoketests.ssh.failures import AccessError
 
     given: dict[str, Any] = {"known_hosts": (known_hosts,)} if known_hosts else {}
-    try:
-        return Access(ssh_config=ssh_config, **given)
-    except AccessError as error:
-        raise click.ClickException(str(error)) from error
+    return Access(ssh_config=ssh_config, **given)

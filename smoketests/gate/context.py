@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from agent.host import CannotTell, NotApplicable
 from agent.status import CRITICAL, UNKNOWN
-from smoketests.cluster.view import CannotTell, ClusterView, NotAsked
+from smoketests.cluster.view import ClusterView
 from smoketests.gate.arrays import spare_the_machine
 from smoketests.gate.identities import BROKER_ROLE, KRAFT_ROLE, ZOOKEEPER_ROLE, Identities
 from smoketests.gate.maintenance import DECOMMISSION, REPLACE_DISK, REPLACE_PSU, Maintenance
@@ -106,11 +107,11 @@ class GateContext:
 
     @property
     def kafka(self) -> KafkaFacts:
-        """What Kafka said; NotAsked for a cluster without brokers, CannotTell where it said nothing."""
+        """What Kafka said; NotApplicable for a cluster without brokers, CannotTell where it said nothing."""
         if self.view.kafka is not None:
             return self.view.kafka
         if not self.has_brokers and not self.view.cluster.kafka:
-            raise NotAsked(f"{self.view.cluster.name or 'the cluster'} has no brokers")
+            raise NotApplicable(f"{self.view.cluster.name or 'the cluster'} has no brokers")
         raise CannotTell(self.view.problems.get("kafka") or self._nameless("kafka: [host:9092]"))
 
     def _nameless(self, example: str) -> str:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agent import report
+from inventory.errors import SmokeError
 from smoketests.gate import replaced_disk
 from smoketests.gate.decision import CANNOT_TELL, Decision, RuleResult
 from smoketests.gate.maintenance import REPLACE_DISK, Maintenance
@@ -35,7 +36,7 @@ RECENT_S = 3600
 MOST_FINDINGS = 200
 
 
-class NoRecord(Exception):
+class NoRecord(SmokeError):
     """There is no decision to compare with; why, in words."""
 
 

@@ -173,7 +173,7 @@ def _locks(store: str, cluster: Cluster, unread: dict[str, str]) -> list[lock.Lo
 def _runs(store: str, cluster: str, unread: dict[str, str]) -> list[playbook_runs.Run] | None:
     try:
         return playbook_runs.unfinished(store, cluster)
-    except playbook_runs.CannotRead as error:
+    except playbook_runs.UnreadableRuns as error:
         unread["runs"] = str(error)
         return None
 

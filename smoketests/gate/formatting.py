@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agent.host import NotApplicable
 from agent.status import count_of
 from inventory.names import some
 from smoketests.cluster.checks.partitions import counted
-from smoketests.cluster.view import NotAsked
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import FAILED, Finding
 
@@ -20,12 +20,12 @@ DRAINED = "move them before it is stopped (playbook decommission-broker does)"
 
 
 def held(situation: GateContext) -> list[Partition]:
-    """The partitions with a replica on the brokers that leave; NotAsked where none leaves."""
+    """The partitions with a replica on the brokers that leave; NotApplicable where none leaves."""
     if situation.stays_up:
-        raise NotAsked(situation.stays_up)
+        raise NotApplicable(situation.stays_up)
     partitions, leaving = situation.partitions, situation.leaving_ids
     if not leaving:
-        raise NotAsked(f"no broker runs on {some(sorted(situation.names))}")
+        raise NotApplicable(f"no broker runs on {some(sorted(situation.names))}")
     return [row for row in partitions if leaving & set(row.replicas)]
 
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from agent.host import NotApplicable
 from agent.status import CRITICAL, OK, UNKNOWN, WARNING, Verdict, critical, unknown, warning
 from inventory.model import Host
 from inventory.names import some
-from smoketests.cluster.view import NotAsked, findings
+from smoketests.cluster.view import findings
 from smoketests.gate import locality
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import OF_VERDICT, Finding, RuleResult, ruled
@@ -52,10 +53,10 @@ def without_trouble(
     """
     hosts = situation.must_be_well
     if not hosts:
-        raise NotAsked("no other machine in the inventory's cluster")
+        raise NotApplicable("no other machine in the inventory's cluster")
     skipped = [host.name for host in hosts if set(checks) & set(host.skip)]
     if all(check in host.skip for host in hosts for check in checks):
-        raise NotAsked(f"the inventory skips {', '.join(checks)} on all of these machines")
+        raise NotApplicable(f"the inventory skips {', '.join(checks)} on all of these machines")
     whose = f"{len(hosts)} machines" if situation.is_back else f"{len(hosts)} other machines"
     said = f"; the inventory skips some of it on {some(skipped, NAMED)}" if skipped else ""
     troubles = [*of_checks(situation, checks), *more]

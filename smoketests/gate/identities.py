@@ -9,11 +9,12 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from agent.host import CannotTell
 from agent.status import UNKNOWN
 from inventory.model import Host
 from inventory.names import some
 from smoketests.cluster.checks.broker_ids import Names
-from smoketests.cluster.view import CannotTell, ClusterView, findings, typed
+from smoketests.cluster.view import ClusterView, findings, typed
 from smoketests.readers.zookeeper.ensemble import Registered
 
 KRAFT_ROLE, BROKER_ROLE, ZOOKEEPER_ROLE = "controller", "broker", "zookeeper"

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from agent.host import CannotTell, NotApplicable
 from inventory.model import Host
 from inventory.names import some
-from smoketests.cluster.view import CannotTell, ClusterView, NotAsked
+from smoketests.cluster.view import ClusterView
 from smoketests.gate import ensembles
 from smoketests.gate.context import KRAFT_ROLE, GateContext
 from smoketests.gate.maintenance import DECOMMISSION
@@ -53,7 +54,7 @@ def weigh(situation: GateContext, names: Iterable[str]) -> Weighed:
     try:
         needed = of_brokers(situation, set().union(*brokers.values()) if brokers else set())
         near = neighbours(situation)
-    except NotAsked:
+    except NotApplicable:
         brokers, needed, near = {name: set() for name in asked}, frozenset(), frozenset()
     except CannotTell:
         return Weighed(frozenset(wanted & set(asked)), {})

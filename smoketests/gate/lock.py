@@ -22,6 +22,7 @@ from typing import Any
 
 from agent.formats.text import printable
 from agent.status import moment
+from inventory.errors import SmokeError
 
 GUARD, GUARD_S = ".guard", 30.0
 LARGEST = 64 << 10
@@ -55,7 +56,7 @@ class Lock:
         return now >= self.until
 
 
-class Held(Exception):
+class Held(SmokeError):
     """Somebody else has the cluster; the message says who, what for and until when."""
 
     def __init__(self, lock: Lock) -> None:
@@ -63,7 +64,7 @@ class Held(Exception):
         super().__init__(f"{lock.cluster} is taken: {lock.words}")
 
 
-class CannotLock(Exception):
+class CannotLock(SmokeError):
     """The folder of the locks cannot be used, or a lock in it cannot be read; why, in words."""
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from inventory.errors import SmokeError
 from smoketests.gate.maintenance import DECOMMISSION
 
 FOLDER, ENDING = "playbooks", ".jsonl"
@@ -71,7 +72,7 @@ class Run:
         return self.state == STOPPED
 
 
-class CannotRead(Exception):
+class UnreadableRuns(SmokeError):
     """The journals cannot be read; the message says why."""
 
 
@@ -79,7 +80,7 @@ def unfinished(store: str, cluster: str, hosts: Iterable[str] = (), now: float |
     """Runs for these hosts (none: the whole cluster) that changed something and did not take it back, or did not end.
 
     Oldest first, of the last 60 days; a journal that no longer parses is a run of no changes only if it has no plan.
-    CannotRead where the folder cannot be read; no folder is no run.
+    UnreadableRuns where the folder cannot be read; no folder is no run.
     """
     wanted = frozenset(hosts)
     begin = time.strftime("%Y%m%d", time.gmtime((time.time() if now is None else now) - MOST_DAYS * DAY_S))
@@ -89,14 +90,14 @@ def unfinished(store: str, cluster: str, hosts: Iterable[str] = (), now: float |
 
 
 def ids(store: str) -> list[str]:
-    """Of all runs, oldest first; none where there is no store. CannotRead."""
+    """Of all runs, oldest first; none where there is no store. UnreadableRuns."""
     folder = os.path.join(store, FOLDER)
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise CannotRead(f"{folder}: {error.strerror}") from error
+        raise UnreadableRuns(f"{folder}: {error.strerror}") from error
     found = [name.removesuffix(ENDING) for name in names if name.endswith(ENDING)]
     return sorted(run_id for run_id in found if ID.fullmatch(run_id))
 
@@ -132,7 +133,7 @@ def _run(store: str, run_id: str) -> Run | None:
     try:
         rows, running = events(path), is_open(path)
     except OSError as error:
-        raise CannotRead(f"{path}: {error.strerror}") from error
+        raise UnreadableRuns(f"{path}: {error.strerror}") from error
     plan = rows[0].get("plan") if rows else None
     if not isinstance(plan, dict):
         return None

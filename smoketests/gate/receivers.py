@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from inventory.errors import SmokeError
+
 if TYPE_CHECKING:
     from inventory.model import Cluster
     from smoketests.readers.kafka.model import LogDir, Partition
@@ -25,7 +27,7 @@ def limit_of(cluster: Cluster) -> float:
     return float(cluster.limits.get("gate_disk_room", {}).get("used_percent", MOST_PERCENT))
 
 
-class NoPlace(Exception):
+class NoPlace(SmokeError):
     """A replica has no place; the message says which and why."""
 
 

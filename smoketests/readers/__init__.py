@@ -9,14 +9,16 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from inventory.errors import SmokeError
+
 Answer = TypeVar("Answer")
 
 
-class CannotRead(Exception):
+class CannotRead(SmokeError):
     """The reader could not tell; the message is the reason, for a person."""
 
 
-class NotYet(Exception):
+class NotYet(SmokeError):
     """It has not come back."""
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import agent
+from inventory.errors import SmokeError
 
 
 class Wheel(NamedTuple):
@@ -50,7 +51,7 @@ DOWNLOAD_S = 120
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-class BundleError(Exception):
+class BundleError(SmokeError):
     """The bundle cannot be made; the message says what is missing."""
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from agent.status import EXIT_CODES
+from inventory.errors import SmokeError
 
 # What the agent needs beyond its own deadline to start, to save its memory and to print.
 GRACE_S = 10.0
@@ -18,7 +19,7 @@ GRACE_S = 10.0
 LAST_S = 5.0
 
 
-class AgentFailed(Exception):
+class AgentFailed(SmokeError):
     """The agent gave no report, or not the whole of it; the message says why."""
 
 

@@ -19,6 +19,7 @@ from agent.__main__ import default_state_path
 from agent.report import Report
 from agent.state import State
 from agent.status import unknown
+from inventory.errors import SmokeError
 from smoketests import cluster as judges
 from smoketests.results.progress import Progress
 from smoketests.results.run_results import Survey
@@ -35,7 +36,7 @@ STOPPED = "not heard: the run was stopped"
 LOOK_AGAIN_S = 0.2
 
 
-class CannotAsk(Exception):
+class CannotAsk(SmokeError):
     """The run cannot begin: an inventory with errors, a host that is not in it, a key that is none. Why, in words."""
 
 

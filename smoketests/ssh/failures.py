@@ -6,12 +6,14 @@ import socket
 
 import paramiko
 
+from inventory.errors import SmokeError
 
-class AccessError(Exception):
+
+class AccessError(SmokeError):
     """What we were given to reach hosts with is unusable: a key, a configuration. The message says which and why."""
 
 
-class Unreachable(Exception):
+class Unreachable(SmokeError):
     """The host could not be asked. `kind` is a word for programs, the message a sentence for people."""
 
     def __init__(self, kind: str, reason: str) -> None:

@@ -10,7 +10,7 @@ from agent.report import Report
 from agent.status import ok, unknown
 from inventory.model import Cluster
 from placement import reading
-from placement.errors import CannotTell
+from placement.errors import PlacementError
 from smoketests.readers.kafka.model import KafkaFacts, LogDir, Partition
 from smoketests.readers.zookeeper.ensemble import Registered
 from smoketests.remote.outcome import HostReport
@@ -69,8 +69,8 @@ def test_a_broker_is_its_host_by_the_name_it_registered_with() -> None:
 
 
 def test_what_is_being_moved_must_be_known() -> None:
-    with pytest.raises(CannotTell, match="reassignments under way are not known"):
+    with pytest.raises(PlacementError, match="reassignments under way are not known"):
         reading.snapshot_of(CLUSTER, kafka(tells_moves=False), {}, "2026-01-01T00:00:00Z")
-    with pytest.raises(CannotTell, match="does not report the size"):
+    with pytest.raises(PlacementError, match="does not report the size"):
         old = (LogDir(1, "/kafka/d1/logs", "", None, None, 7, 1),)
         reading.snapshot_of(CLUSTER, kafka(log_dirs=old), {}, "2026-01-01T00:00:00Z")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement import snapshot
-from placement.errors import CannotTell
+from placement.errors import PlacementError
 from tests.placement.made_clusters import cluster
 
 SMALL = cluster([2, 2, 1], 30)
@@ -44,7 +44,7 @@ def changed(**fields: Any) -> str:
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(fields: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(CannotTell) as error:
+    with pytest.raises(PlacementError) as error:
         snapshot.loads(changed(**fields), "prod.json")
 
     assert sentence in str(error.value) and str(error.value).startswith("prod.json")
@@ -62,7 +62,7 @@ def test_what_is_wrong_is_named_with_its_place(fields: dict[str, Any], sentence:
     ],
 )
 def test_what_is_no_snapshot_is_said(written: str, sentence: str) -> None:
-    with pytest.raises(CannotTell, match=r"prod\.json") as error:
+    with pytest.raises(PlacementError, match=r"prod\.json") as error:
         snapshot.loads(written, "prod.json")
 
     assert sentence in str(error.value)
@@ -77,5 +77,5 @@ JSON = st.recursive(
 @settings(max_examples=50)
 @given(JSON | st.fixed_dictionaries({"schema": st.just(1), "brokers": st.lists(JSON), "partitions": st.lists(JSON)}))
 def test_rubbish_is_refused_in_a_sentence(rubbish: Any) -> None:
-    with pytest.raises(CannotTell):
+    with pytest.raises(PlacementError):
         snapshot.loads(json.dumps(rubbish))

@@ -21,10 +21,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agent.host import CannotTell, NotApplicable
 from agent.status import Verdict, combine, critical, ok, unknown, warning
 from inventory.model import Host
 from inventory.names import some
-from smoketests.cluster.view import CannotTell, ClusterFinding, ClusterView, NotAsked
+from smoketests.cluster.view import ClusterFinding, ClusterView
 from smoketests.readers.zookeeper.ensemble import Registered
 
 LIMITS: Mapping[str, Any] = {}
@@ -88,7 +89,7 @@ def _registered(view: ClusterView) -> tuple[tuple[Registered, ...], str]:
         return view.kafka.brokers, "Kafka's metadata"
     if "kafka" in view.problems:
         raise CannotTell(view.problems["kafka"])
-    raise NotAsked("the inventory names neither ZooKeeper nor Kafka servers of this cluster")
+    raise NotApplicable("the inventory names neither ZooKeeper nor Kafka servers of this cluster")
 
 
 def _of_host(host: Host, registry: Registry) -> ClusterFinding:

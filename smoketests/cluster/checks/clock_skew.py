@@ -17,9 +17,10 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
+from agent.host import NotApplicable
 from agent.status import OK, Verdict, combine, critical, ok, unknown, warning
 from inventory.names import some
-from smoketests.cluster.view import ClusterFinding, ClusterView, NotAsked, told, typed, untold
+from smoketests.cluster.view import ClusterFinding, ClusterView, told, typed, untold
 
 LIMITS = {"skew_ms_warning": 100, "skew_ms_critical": 1000, "own_clock_slack_ms": 2000}
 PLAYBOOK = "clock"
@@ -40,7 +41,7 @@ READS = {"clock": Clock}
 
 def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFinding]:
     if len(view.hosts) < 2:
-        raise NotAsked("one host alone, nothing to compare its clock with")
+        raise NotApplicable("one host alone, nothing to compare its clock with")
     rows = {row.host.name: row.facts for row in told(view, "clock", Clock)}
     verdicts = untold(view, "clock", view.hosts, rows)
     wild = sorted(name for name, facts in rows.items() if not facts.synchronised)

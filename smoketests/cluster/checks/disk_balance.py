@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
+from agent.host import NotApplicable
 from agent.status import combine, warning
-from smoketests.cluster.view import ClusterFinding, ClusterView, NotAsked, Told, told, untold
+from smoketests.cluster.view import ClusterFinding, ClusterView, Told, told, untold
 
 LIMITS = {"spread_points_warning": 20}
 PLAYBOOK = "full-disk"
@@ -34,7 +35,7 @@ READS = {"disk_usage": Usage}
 def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFinding]:
     brokers = view.with_role("broker")
     if len(brokers) < 2:
-        raise NotAsked(f"{len(brokers)} brokers in this cluster, nothing to balance")
+        raise NotApplicable(f"{len(brokers)} brokers in this cluster, nothing to balance")
     rows: dict[str, list[Told[Usage]]] = {}
     for row in told(view, "disk_usage", Usage, brokers):
         if row.facts.data:

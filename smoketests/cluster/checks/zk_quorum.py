@@ -18,10 +18,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agent.host import CannotTell, NotApplicable
 from agent.sources.zookeeper.four_letter import ANSWERED, NOT_SERVING
 from agent.status import Verdict, combine, critical, ok, unknown, warning
 from inventory.names import some
-from smoketests.cluster.view import CannotTell, ClusterFinding, ClusterView, NotAsked
+from smoketests.cluster.view import ClusterFinding, ClusterView
 from smoketests.readers.kafka.cluster import NEVER, Quorum, Voter
 from smoketests.readers.zookeeper.ensemble import REFUSED, Member
 
@@ -42,7 +43,7 @@ def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFindi
         return [_controllers(view.kafka.quorum, limits)]
     if view.problems.get("kafka") and not view.cluster.zookeeper:
         raise CannotTell(view.problems["kafka"])
-    raise NotAsked("the inventory names no ZooKeeper of this cluster, and it tells of no KRaft quorum")
+    raise NotApplicable("the inventory names no ZooKeeper of this cluster, and it tells of no KRaft quorum")
 
 
 def _member(member: Member, members: Sequence[Member], limits: Mapping[str, Any]) -> ClusterFinding:

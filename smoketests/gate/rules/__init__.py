@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from agent import engine
+from agent.host import CannotTell, NotApplicable
 from agent.status import unknown
 from smoketests import cluster
-from smoketests.cluster.view import CannotTell, ClusterFinding, ClusterView, NotAsked
+from smoketests.cluster.view import ClusterFinding, ClusterView
 from smoketests.gate import acceptance
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import NOT_ASKED, RuleResult, ruled
@@ -110,7 +111,7 @@ def judged(situation: GateContext, name: str) -> RuleResult:
     unasked = why_not(rule, situation.maintenance)
     try:
         result = RuleResult(NOT_ASKED, unasked) if unasked else rule.judge(situation, _limits(situation, name, rule))
-    except NotAsked as problem:
+    except NotApplicable as problem:
         result = RuleResult(NOT_ASKED, str(problem))
     except CannotTell as problem:
         result = ruled([unknown(str(problem))], "")

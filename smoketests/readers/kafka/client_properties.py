@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.sources.kafka import java_properties
+from inventory.errors import SmokeError
 from smoketests.readers import CannotRead
 from smoketests.readers.kafka import jaas, key_stores
 from smoketests.readers.kafka.key_stores import CannotOpen, Store
@@ -69,21 +70,21 @@ def parse(text: str, path: str) -> dict[str, Any]:
         said = _properties(text)
         protocol = said.get(PROTOCOL, "PLAINTEXT").upper()
         if protocol not in PROTOCOLS:
-            raise Refused(f"{PROTOCOL} must be one of {', '.join(PROTOCOLS)}")
+            raise BadSetting(f"{PROTOCOL} must be one of {', '.join(PROTOCOLS)}")
         settings: dict[str, Any] = {"security_protocol": protocol} if PROTOCOL in said else {}
         if protocol.startswith("SASL"):
             settings.update(_login(said))
         elif MECHANISM in said or JAAS in said:
-            raise Refused(f"{MECHANISM if MECHANISM in said else JAAS} needs {PROTOCOL}=SASL_SSL or SASL_PLAINTEXT")
+            raise BadSetting(f"{MECHANISM if MECHANISM in said else JAAS} needs {PROTOCOL}=SASL_SSL or SASL_PLAINTEXT")
         if protocol.endswith("SSL"):
             settings["ssl_context"] = _tls(said)
             settings["ssl_check_hostname"] = settings["ssl_context"].check_hostname
         return settings
-    except Refused as error:
+    except BadSetting as error:
         raise CannotRead(f"{path}: {error}"[:300]) from None
 
 
-class Refused(Exception):
+class BadSetting(SmokeError):
     """Why a setting cannot be used, without its value."""
 
 
@@ -97,7 +98,7 @@ def _properties(text: str) -> dict[str, str]:
         near = difflib.get_close_matches(name, known, 1, ALMOST)
         if near or name.startswith(LOGIN_PREFIXES):
             mean = near or difflib.get_close_matches(name, known, 1)
-            raise Refused(f"{name[:80]} is not known here" + (f"; did you mean {mean[0]}?" if mean else ""))
+            raise BadSetting(f"{name[:80]} is not known here" + (f"; did you mean {mean[0]}?" if mean else ""))
     return said
 
 
@@ -109,16 +110,16 @@ def _unescaped(found: re.Match[str]) -> str:
 def _login(said: Mapping[str, str]) -> dict[str, Any]:
     mechanism = said.get(MECHANISM, KERBEROS).upper()
     if mechanism not in (*PASSWORDS, KERBEROS):
-        raise Refused(f"{MECHANISM} must be one of {', '.join((*PASSWORDS, KERBEROS))}")
+        raise BadSetting(f"{MECHANISM} must be one of {', '.join((*PASSWORDS, KERBEROS))}")
     try:
         login = jaas.parse(said[JAAS]) if said.get(JAAS) else jaas.Login("", {})
     except jaas.CannotParse as error:
-        raise Refused(f"{JAAS}: {error}") from None
+        raise BadSetting(f"{JAAS}: {error}") from None
     if mechanism == KERBEROS:
         return _kerberos(said, login.options)
     missing = [name for name in ("username", "password") if not login.options.get(name)]
     if missing:
-        raise Refused(f"{JAAS} must give {' and '.join(missing)} for {mechanism}")
+        raise BadSetting(f"{JAAS} must give {' and '.join(missing)} for {mechanism}")
     return {"sasl_mechanism": mechanism, "sasl_plain_username": login.options["username"],
             "sasl_plain_password": login.options["password"]}  # fmt: skip
 
@@ -126,16 +127,16 @@ def _login(said: Mapping[str, str]) -> dict[str, Any]:
 def _kerberos(said: Mapping[str, str], options: Mapping[str, str]) -> dict[str, Any]:
     """Tickets come from the cache that kinit fills, or by the system's own client keytab."""
     if importlib.util.find_spec("gssapi") is None:
-        raise Refused(
+        raise BadSetting(
             f"{MECHANISM}={KERBEROS} needs the package gssapi: pip install 'fleet-smoke[kerberos]' (with MIT Kerberos)"
         )
     if options.get("useKeyTab", "").lower() == "true" and not os.environ.get("KRB5_CLIENT_KTNAME"):
-        raise Refused(
+        raise BadSetting(
             f"{JAAS}: a keytab is read by the Kerberos library alone: export KRB5_CLIENT_KTNAME=FILE, or run kinit -kt"
         )
     service = said.get(SERVICE) or options.get("serviceName")
     if not service:
-        raise Refused(f"{SERVICE} must name the brokers' service, such as kafka")
+        raise BadSetting(f"{SERVICE} must name the brokers' service, such as kafka")
     return {"sasl_mechanism": KERBEROS, "sasl_kerberos_service_name": service}
 
 
@@ -144,10 +145,10 @@ def _tls(said: Mapping[str, str]) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cadata="".join(trusted) or None)
     except (ssl.SSLError, ValueError, TypeError):
-        raise Refused(f"{INLINE_TRUST if said.get(INLINE_TRUST) else f'{TRUST}.location'}: {DAMAGED}") from None
+        raise BadSetting(f"{INLINE_TRUST if said.get(INLINE_TRUST) else f'{TRUST}.location'}: {DAMAGED}") from None
     algorithm = said.get(HOSTNAME, "https").lower()
     if algorithm not in ("", "https"):
-        raise Refused(f"{HOSTNAME} must be https, or empty where host names are not to be checked")
+        raise BadSetting(f"{HOSTNAME} must be https, or empty where host names are not to be checked")
     context.check_hostname = bool(algorithm)
     if own:
         _present(context, own)
@@ -157,19 +158,19 @@ def _tls(said: Mapping[str, str]) -> ssl.SSLContext:
 def _trusted(said: Mapping[str, str]) -> tuple[str, ...]:
     store = _inline(said, INLINE_TRUST, said.get(INLINE_TRUST, "")) or _store(said, TRUST)
     if store is not None and not store.certificates:
-        raise Refused(f"{INLINE_TRUST if said.get(INLINE_TRUST) else f'{TRUST}.location'}: it holds no certificate")
+        raise BadSetting(f"{INLINE_TRUST if said.get(INLINE_TRUST) else f'{TRUST}.location'}: it holds no certificate")
     return store.certificates if store else ()
 
 
 def _own(said: Mapping[str, str]) -> Store | None:
     """Our key and certificates, where the brokers want some."""
     if bool(said.get(INLINE_KEY)) != bool(said.get(INLINE_CHAIN)):
-        raise Refused(f"{INLINE_KEY} and {INLINE_CHAIN} belong together")
+        raise BadSetting(f"{INLINE_KEY} and {INLINE_CHAIN} belong together")
     both = f"{said[INLINE_KEY]}\n{said[INLINE_CHAIN]}" if said.get(INLINE_KEY) else ""
     store = _inline(said, INLINE_KEY, both) or _store(said, OWN)
     if store and not (store.key and store.certificates):
         name = INLINE_KEY if both else f"{OWN}.location"
-        raise Refused(f"{name}: it holds no {'certificate' if store.key else 'private key'}")
+        raise BadSetting(f"{name}: it holds no {'certificate' if store.key else 'private key'}")
     return store
 
 
@@ -177,9 +178,9 @@ def _inline(said: Mapping[str, str], name: str, text: str) -> Store | None:
     try:
         return key_stores.pem(text, said.get(OF_THE_KEY, "")) if text else None
     except CannotOpen as error:
-        raise Refused(f"{name}: {error}") from None
+        raise BadSetting(f"{name}: {error}") from None
     except ValueError:
-        raise Refused(f"{name} or {OF_THE_KEY} has characters that cannot be") from None
+        raise BadSetting(f"{name} or {OF_THE_KEY} has characters that cannot be") from None
 
 
 def _store(said: Mapping[str, str], which: str) -> Store | None:
@@ -191,9 +192,9 @@ def _store(said: Mapping[str, str], which: str) -> Store | None:
             data = file.read(key_stores.LARGEST)
         return key_stores.opened(data, said.get(f"{which}.password", ""), said.get(OF_THE_KEY, ""))
     except (OSError, CannotOpen) as error:
-        raise Refused(f"{which}.location: {where}: {getattr(error, 'strerror', '') or error}") from None
+        raise BadSetting(f"{which}.location: {where}: {getattr(error, 'strerror', '') or error}") from None
     except ValueError:
-        raise Refused(f"{which}.location or its password has characters that cannot be") from None
+        raise BadSetting(f"{which}.location or its password has characters that cannot be") from None
 
 
 def _present(context: ssl.SSLContext, own: Store) -> None:
@@ -213,6 +214,6 @@ def _present(context: ssl.SSLContext, own: Store) -> None:
             context.load_cert_chain(file.name, password=password)
         except (ssl.SSLError, ValueError) as error:
             if not isinstance(error, ssl.SSLError):
-                raise Refused(f"{OWN}: {DAMAGED}") from None
+                raise BadSetting(f"{OWN}: {DAMAGED}") from None
             why = (error.reason or str(error)).lower().replace("_", " ")
-            raise Refused(f"{OWN}: key and certificate do not fit: {why}") from None
+            raise BadSetting(f"{OWN}: key and certificate do not fit: {why}") from None

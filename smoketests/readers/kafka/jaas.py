@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from inventory.errors import SmokeError
+
 # As Java's StreamTokenizer reads it for Kafka: quoted with either quote, or bare up to white space or a sign.
 # org.apache.kafka.common.security.plain.PlainLoginModule required username="smoke" password='a b' keyTab=/etc/k ;
 TOKEN = re.compile(r"""\s+|//[^\n]*|/\*.*?\*/|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|(=|;)|([^\s="';]+)""", re.DOTALL)
@@ -14,7 +16,7 @@ CONTROL = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b", "a": "\a", "v"
 FLAGS = ("required", "requisite", "sufficient", "optional")
 
 
-class CannotParse(Exception):
+class CannotParse(SmokeError):
     """Why it is no such line, without what it says: that may be a password."""
 
 

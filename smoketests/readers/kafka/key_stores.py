@@ -13,6 +13,8 @@ import ssl
 import struct
 from typing import NamedTuple
 
+from inventory.errors import SmokeError
+
 JKS_MAGIC, JCEKS_MAGIC = b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"
 WHITENER = b"Mighty Aphrodite"
 PRIVATE_KEY, TRUSTED = 1, 2
@@ -23,7 +25,7 @@ PEM = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,40})-----((?:(?!-----).)*)-----END \1
 BASE64_WIDTH = 64
 
 
-class CannotOpen(Exception):
+class CannotOpen(SmokeError):
     """Why the store cannot be used; never a password."""
 
 

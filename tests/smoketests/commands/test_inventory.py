@@ -36,7 +36,7 @@ EXAMPLES = pathlib.Path(inventory.__file__).parent / "examples"
 
 
 def smoke_inventory(*words: object) -> Result:
-    return CliRunner().invoke(inventory_command.inventory, [str(word) for word in words], catch_exceptions=False)
+    return CliRunner().invoke(cli.smoke, ["inventory", *map(str, words)], catch_exceptions=False)
 
 
 # check

@@ -103,7 +103,7 @@ def test_a_line_that_was_cut_short_hides_no_other(tmp_path: pathlib.Path) -> Non
 def test_no_store_is_no_run_and_a_folder_that_cannot_be_read_is_told(tmp_path: pathlib.Path) -> None:
     assert left(tmp_path / "none") == []
     (tmp_path / "playbooks").write_text("")
-    with pytest.raises(playbook_runs.CannotRead):
+    with pytest.raises(playbook_runs.UnreadableRuns):
         left(tmp_path)
 
 

@@ -13,9 +13,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from agent.host import CannotTell
 from agent.status import FINE, critical, warning
 from inventory.names import some
-from smoketests.cluster.view import CannotTell, findings
+from smoketests.cluster.view import findings
 from smoketests.gate import arrays, host_findings, replaced_disk
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled

@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from agent.host import CannotTell, NotApplicable
 from agent.status import count_of, critical
 from inventory.names import some
-from smoketests.cluster.view import CannotTell, NotAsked, findings, told
+from smoketests.cluster.view import findings, told
 from smoketests.gate import formatting, receivers
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
@@ -190,20 +191,20 @@ def _of(rows: Iterable[LogDir], brokers: frozenset[int]) -> list[LogDir]:
 
 
 def _of_disk(situation: GateContext, rows: Sequence[LogDir]) -> tuple[list[LogDir], list[LogDir]]:
-    """The log dirs on the disk, and the broker's others; NotAsked where there are no others."""
+    """The log dirs on the disk, and the broker's others; NotApplicable where there are no others."""
     (host,) = situation.leaving
     disk = situation.maintenance.disk
     mounts = mounts_of(situation.view, host, disk)
     if not mounts and _all_elsewhere(situation, host, disk):
-        raise NotAsked(f"no data mount of {host.name} is on the disk {disk}")
+        raise NotApplicable(f"no data mount of {host.name} is on the disk {disk}")
     if not mounts:
         raise CannotTell(f"which mount of {host.name} is on the disk {disk}")
     here = [row for row in rows if below(row.path, mounts)]
     others = [row for row in rows if row not in here]
     if not here:
-        raise NotAsked(f"no log dir is on {', '.join(mounts)}")
+        raise NotApplicable(f"no log dir is on {', '.join(mounts)}")
     if not others:
-        raise NotAsked("it is the broker's only log dir: its partitions wait for the new disk")
+        raise NotApplicable("it is the broker's only log dir: its partitions wait for the new disk")
     return here, others
 
 

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from agent.host import CannotTell, NotApplicable
 from agent.status import Verdict, count_of, unknown, warning
 from inventory.names import some
-from smoketests.cluster.view import CannotTell, NotAsked
 from smoketests.gate import formatting, locality
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
@@ -38,7 +38,7 @@ FINAL = ""
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     if not situation.has_brokers:
-        raise NotAsked("the cluster has no brokers")
+        raise NotApplicable("the cluster has no brokers")
     found: dict[str, list[int]] = {}
     near = _registries(situation)
     far: list[str] = []
@@ -76,7 +76,7 @@ def _homeless(situation: GateContext) -> list[str]:
     known = {number for host in situation.view.cluster.hosts for number in seen.may_be(host)}
     try:
         lost = {broker for row in situation.partitions for broker in row.replicas} - known
-    except (CannotTell, NotAsked):
+    except (CannotTell, NotApplicable):
         return []
     found = []
     for host in situation.leaving:
@@ -96,7 +96,7 @@ def _is_apart(situation: GateContext, host: Host) -> bool:
     try:
         ours = situation.leaving_ids
         return bool(may_be) and not may_be & (ours | locality.neighbours(situation))
-    except (CannotTell, NotAsked):
+    except (CannotTell, NotApplicable):
         return False
 
 
@@ -134,5 +134,5 @@ def _shared(situation: GateContext, nobodys: frozenset[int]) -> int:
     try:
         ours = situation.leaving_ids
         return len([row for row in situation.partitions if ours & set(row.replicas) and nobodys & set(row.replicas)])
-    except (CannotTell, NotAsked):
+    except (CannotTell, NotApplicable):
         return 0

@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from agent.host import CannotTell, NotApplicable
 from agent.status import CRITICAL, OK, SKIPPED, UNKNOWN, WARNING, Verdict, critical, unknown, warning
 from inventory.model import Host
 from inventory.names import some
-from smoketests.cluster.view import CannotTell, NotAsked, Told, findings
+from smoketests.cluster.view import Told, findings
 from smoketests.gate import arrays, host_findings, replaced_disk
 from smoketests.gate.arrays import Array
 from smoketests.gate.context import GateContext
@@ -39,7 +40,7 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     rows = arrays.of(situation.view, host)
     ours = arrays.with_disk(situation.view, host, disk.serial)
     if not situation.stays_up:
-        raise NotAsked(f"no mirror or array with parity of {host.name} has the disk {disk.serial}")
+        raise NotApplicable(f"no mirror or array with parity of {host.name} has the disk {disk.serial}")
     if not rows:
         raise CannotTell(f"{host.name} told of no array: {_why(situation, host)}")
     if ours:

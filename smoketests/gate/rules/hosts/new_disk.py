@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agent.host import CannotTell
 from agent.status import CRITICAL, OK, SKIPPED, WARNING, Verdict, critical, unknown, warning
 from inventory.model import Host
 from inventory.names import some
-from smoketests.cluster.view import CannotTell, findings
+from smoketests.cluster.view import findings
 from smoketests.gate import arrays, host_findings, replaced_disk
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled

@@ -16,9 +16,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from agent.host import NotApplicable
 from agent.status import Verdict, critical, unknown
 from inventory.names import some
-from smoketests.cluster.view import NotAsked, Told, told
+from smoketests.cluster.view import Told, told
 from smoketests.gate import formatting, locality
 from smoketests.gate.context import BROKER_ROLE, GateContext
 from smoketests.gate.decision import RuleResult, ruled
@@ -61,11 +62,11 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     ids = situation.living_ids
     left = len(ids - situation.leaving_ids)
     if not left:
-        raise NotAsked("no broker is left to carry the load")
+        raise NotApplicable("no broker is left to carry the load")
     hosts = [host for host in _takers(situation) if "nic_link" not in host.skip]
     cards = [card for card in told(situation.view, "nic_link", Card, hosts) if _carries(card.facts)]
     if not any(_speed(card.facts) for card in cards):
-        raise NotAsked("no machine tells how fast its network cards are (virtual ones?), nor does the inventory")
+        raise NotApplicable("no machine tells how fast its network cards are (virtual ones?), nor does the inventory")
     copies = _copies(situation.partitions if rows else ())
     now, then = per_broker(1.0, copies, len(ids)), per_broker(1.0, copies, left)
     # what consumers read grows as t does, whatever becomes of the copies

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from agent.host import CannotTell
 from agent.status import critical
-from smoketests.cluster.view import CannotTell, told
+from smoketests.cluster.view import told
 from smoketests.gate import host_findings
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled

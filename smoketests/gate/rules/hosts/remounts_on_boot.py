@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from agent.host import NotApplicable
 from agent.status import warning
 from inventory.names import some
-from smoketests.cluster.view import NotAsked, told
+from smoketests.cluster.view import told
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION
@@ -37,10 +38,10 @@ class Mount(NamedTuple):
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     if situation.stays_up:
-        raise NotAsked(situation.stays_up)
+        raise NotApplicable(situation.stays_up)
     rows = told(situation.view, "mounts", Mount, situation.leaving)
     if not rows:
-        raise NotAsked(f"{some(sorted(situation.names))} told of no data mount")
+        raise NotApplicable(f"{some(sorted(situation.names))} told of no data mount")
     lost = [f"{row.host.name} {row.item}: {row.facts.fstab_problem}" for row in rows if row.facts.fstab_problem]
     lost += [
         f"{row.host.name} {row.item}: {','.join(row.facts.options_only_now)} is not in /etc/fstab"

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agent.host import CannotTell, NotApplicable
 from agent.status import Verdict, critical, unknown, warning
 from inventory.names import some
 from smoketests.cluster import shared_components
-from smoketests.cluster.view import CannotTell, NotAsked
 from smoketests.gate import formatting, locality
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
@@ -39,7 +39,7 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     hosts = shared_components.of_hosts(situation.view)
     parts = [part for part in shared_components.host_parts(hosts) if part.members & situation.names]
     if not parts:
-        raise NotAsked("no rack, drawer or feed is shared, by the inventory")
+        raise NotApplicable("no rack, drawer or feed is shared, by the inventory")
     verdicts, seen = [], {}
     for part in parts:
         bad = {name: hosts[name].problems & KINDS for name in sorted(part.members - situation.names)}
@@ -58,7 +58,7 @@ def _verdict(
     said = f"on {part.name}, in trouble are {who}"
     try:
         exposed = locality.exposed(situation, _brokers(situation, part))
-    except NotAsked:
+    except NotApplicable:
         return warning(said)
     except CannotTell as error:
         return unknown(f"{said}; what depends on it cannot be told: {error}")

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agent.host import NotApplicable
 from agent.status import UNKNOWN, unknown
 from inventory.names import some
-from smoketests.cluster.view import NotAsked
 from smoketests.gate import host_findings
 from smoketests.gate.context import BROKER_ROLE, KRAFT_ROLE, GateContext
 from smoketests.gate.decision import RuleResult, ruled
@@ -31,7 +31,7 @@ FINAL = ""
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     hosts = [host for host in situation.leaving if {BROKER_ROLE, KRAFT_ROLE} & set(host.roles)]
     if not hosts:
-        raise NotAsked(f"no broker runs on {some(sorted(situation.names))}")
+        raise NotApplicable(f"no broker runs on {some(sorted(situation.names))}")
     rows = list(host_findings.rows(situation, CHECKS, hosts))
     silent = [host.name for host in hosts if host.name not in {one.name for one, _row in rows}]
     silent = [name for name in silent if not _skipped(situation, name)]

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agent.host import NotApplicable
 from agent.status import SKIPPED
-from smoketests.cluster.view import NotAsked
 from smoketests.gate import host_findings
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult
@@ -31,7 +31,7 @@ FINAL = ""
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     if not situation.has_brokers:
-        raise NotAsked("the cluster has no brokers")
+        raise NotApplicable("the cluster has no brokers")
     found = judged_in(situation.view, "broker_ids")
     if all(finding.verdict.status == SKIPPED for finding in found):
         situation.kafka  # noqa: B018  raises: brokers of which nobody can be asked

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agent.host import CannotTell, NotApplicable
 from agent.status import critical, warning
-from smoketests.cluster.view import CannotTell, NotAsked
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
@@ -30,7 +30,7 @@ FINAL = ""
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     controller = situation.kafka.controller
     if situation.kafka.quorum is not None:
-        raise NotAsked("the controllers are a quorum of their own (see kraft_quorum)")
+        raise NotApplicable("the controllers are a quorum of their own (see kraft_quorum)")
     untold = [why for why in situation.kafka.untold if why.startswith("quorum")]
     if controller is None and untold:
         raise CannotTell("; ".join(untold))
@@ -38,7 +38,7 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
         return ruled([critical("Kafka has no active controller: nobody elects leaders")], "", controller=None)
     who = situation.broker(controller)
     if situation.stays_up and not situation.after:
-        raise NotAsked(situation.stays_up)
+        raise NotApplicable(situation.stays_up)
     leaves = not situation.after and controller in situation.leaving_ids
     said = f"{who} is the active controller: if other brokers are to be done too, do it last"
     return ruled([warning(said)] if leaves else [], f"{who} is the active controller", controller=controller)

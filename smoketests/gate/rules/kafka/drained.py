@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agent.host import NotApplicable
 from agent.status import critical
 from inventory.names import some
-from smoketests.cluster.view import NotAsked
 from smoketests.gate import formatting
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
@@ -28,7 +28,7 @@ FINAL = ""
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     ours = situation.leaving_ids
     if not ours:
-        raise NotAsked(f"no broker ran on {some(sorted(situation.names))}")
+        raise NotApplicable(f"no broker ran on {some(sorted(situation.names))}")
     left = [row for row in situation.partitions if ours & set(row.replicas)]
     who = formatting.brokers(situation, ours)
     verdicts = [critical(f"{formatting.listed(left, limits)} still have a replica on {who}")] if left else []

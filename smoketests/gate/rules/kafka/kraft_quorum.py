@@ -18,9 +18,9 @@ import itertools
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from agent.host import CannotTell, NotApplicable
 from agent.status import CRITICAL, UNKNOWN, WARNING, Verdict, critical, unknown, warning
 from inventory.names import some
-from smoketests.cluster.view import CannotTell, NotAsked
 from smoketests.gate.context import KRAFT_ROLE, GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.ensembles import holders as holders_of
@@ -65,7 +65,7 @@ def _without_quorum(situation: GateContext) -> RuleResult:
     if untold:
         return ruled([unknown("; ".join(untold))], "")
     if situation.view.cluster.zookeeper:
-        raise NotAsked("the cluster uses ZooKeeper")
+        raise NotApplicable("the cluster uses ZooKeeper")
     return ruled([unknown("the inventory names no ZooKeeper, and Kafka tells of no quorum of controllers")], "")
 
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from agent.host import CannotTell, NotApplicable
 from agent.status import critical, unknown, warning
 from inventory.names import some
-from smoketests.cluster.view import CannotTell, NotAsked
 from smoketests.gate import formatting, locality
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import CANNOT_TELL, Finding, RuleResult, ruled
@@ -67,7 +67,7 @@ def _counting(situation: GateContext, brokers: set[int]) -> frozenset[int]:
     try:
         back = situation.leaving_ids if situation.is_back else frozenset()
         return locality.of_brokers(situation, brokers) | (back & brokers)
-    except (CannotTell, NotAsked):
+    except (CannotTell, NotApplicable):
         return frozenset(brokers)
 
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from agent.host import NotApplicable
 from agent.status import warning
 from inventory.names import some
-from smoketests.cluster.view import NotAsked, told
+from smoketests.cluster.view import told
 from smoketests.gate import formatting
 from smoketests.gate.context import BROKER_ROLE, GateContext
 from smoketests.gate.decision import RuleResult, ruled
@@ -39,7 +40,7 @@ class Process(NamedTuple):
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     ours = situation.leaving_ids
     if not ours:
-        raise NotAsked(f"no broker runs on {some(sorted(situation.names))}")
+        raise NotApplicable(f"no broker runs on {some(sorted(situation.names))}")
     running = {number for host in situation.leaving for number in situation.identities.nodes(host, BROKER_ROLE)}
     waiting = sorted(running - situation.living_ids)
     since = _since(situation)

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from agent.host import NotApplicable
 from agent.status import Verdict, count_of, unknown, warning
-from smoketests.cluster.view import NotAsked
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
@@ -33,7 +33,7 @@ FINAL = ""
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     facts, leaving = situation.kafka, situation.leaving_ids
     if situation.stays_up:
-        raise NotAsked(situation.stays_up)
+        raise NotApplicable(situation.stays_up)
     shared = [row for row in situation.partitions if leaving & set(row.replicas)]
     beside = {broker for row in shared for broker in row.replicas} - leaving
     names = {row.name for row in shared}

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agent.host import NotApplicable
 from agent.status import critical
 from inventory.names import some
-from smoketests.cluster.view import NotAsked
 from smoketests.gate import formatting
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
@@ -32,7 +32,7 @@ FINAL = ""
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     ours = situation.leaving_ids
     if not ours:
-        raise NotAsked(f"no broker runs on {some(sorted(situation.names))}")
+        raise NotApplicable(f"no broker runs on {some(sorted(situation.names))}")
     preferred = [row for row in situation.partitions if row.replicas[:1] and row.replicas[0] in ours]
     away = [row for row in preferred if row.leader != row.replicas[0]]
     percent = 100 * len(away) / max(len(preferred), 1)

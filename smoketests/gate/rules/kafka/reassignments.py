@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from agent.host import CannotTell
 from agent.status import count_of, critical, warning
-from smoketests.cluster.view import CannotTell
 from smoketests.gate import formatting
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import Finding, RuleResult, ruled

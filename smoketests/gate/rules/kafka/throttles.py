@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agent.host import CannotTell, NotApplicable
 from agent.status import warning
 from inventory.names import some
-from smoketests.cluster.view import CannotTell, NotAsked
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES as ALL
@@ -31,6 +31,6 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     if throttled is None:
         raise CannotTell("; ".join(situation.kafka.untold) or "Kafka did not tell whether replication is throttled")
     if any(row.adding or row.removing for row in situation.partitions):
-        raise NotAsked("a reassignment runs, its throttles are meant")
+        raise NotApplicable("a reassignment runs, its throttles are meant")
     said = f"replication is throttled though no reassignment runs: {some(list(throttled))}"
     return ruled([warning(said)] if throttled else [], "no throttle is left over", throttled=list(throttled)[:200])

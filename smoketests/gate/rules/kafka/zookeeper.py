@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agent.host import CannotTell, NotApplicable
 from agent.status import CRITICAL, UNKNOWN, WARNING, Verdict, count_of, critical, unknown, warning
 from inventory.names import some
 from smoketests.cluster.checks.zk_quorum import voter_count
-from smoketests.cluster.view import CannotTell, ClusterView, NotAsked
+from smoketests.cluster.view import ClusterView
 from smoketests.gate import ensembles
 from smoketests.gate.context import ZOOKEEPER_ROLE, GateContext
 from smoketests.gate.decision import RuleResult, ruled
@@ -42,7 +43,7 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     for view in _views(situation):
         views.setdefault(frozenset(server.partition("/")[0] for server in view.cluster.zookeeper), view)
     if not views:
-        raise NotAsked(_why_none(situation))
+        raise NotApplicable(_why_none(situation))
     verdicts: list[Verdict] = []
     healthy, evidence = [], {}
     for view in views.values():
@@ -59,7 +60,7 @@ def _views(situation: GateContext) -> list[ClusterView]:
 
 
 def _why_none(situation: GateContext) -> str:
-    """NotAsked's sentence; CannotTell where a ZooKeeper server leaves that no cluster names."""
+    """NotApplicable's sentence; CannotTell where a ZooKeeper server leaves that no cluster names."""
     seen = situation.identities
     ours = [one.name for one in situation.leaving if ZOOKEEPER_ROLE in one.roles or seen.runs(one, ZOOKEEPER_ROLE)]
     if ours:

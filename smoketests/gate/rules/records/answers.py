@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agent.host import NotApplicable
 from agent.status import FINE, UNKNOWN
-from smoketests.cluster.view import NotAsked
 from smoketests.gate import host_findings
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult
@@ -28,7 +28,7 @@ FINAL = ""
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     hosts = situation.must_be_well
     if not hosts:
-        raise NotAsked("no other machine in the inventory's cluster")
+        raise NotApplicable("no other machine in the inventory's cluster")
     bad = {host.name: host_findings.why_silent(situation, host) for host in hosts if _is_odd(situation, host.name)}
     troubles = [host_findings.Trouble(name, UNKNOWN, f"no whole answer of {name} ({why})") for name, why in bad.items()]
     healthy = f"{len(hosts) - len(bad)} of {len(hosts)} answered" if bad else f"all {len(hosts)} answered"

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agent.host import CannotTell
 from agent.status import Verdict, critical, warning
 from inventory.names import some
-from smoketests.cluster.view import CannotTell
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.lock import Lock

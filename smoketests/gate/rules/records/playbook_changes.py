@@ -17,9 +17,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from agent.formats.text import printable
+from agent.host import CannotTell, NotApplicable
 from agent.status import CRITICAL, UNKNOWN, Verdict, critical, unknown, warning
 from inventory.names import some
-from smoketests.cluster.view import CannotTell, NotAsked, told
+from smoketests.cluster.view import told
 from smoketests.gate import playbook_runs
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import OF_VERDICT, Finding, RuleResult, ruled
@@ -43,7 +44,9 @@ class Process(NamedTuple):
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     if situation.runs is None:
-        raise (CannotTell if situation.after else NotAsked)(situation.unread.get("runs", "the journals cannot be read"))
+        raise (CannotTell if situation.after else NotApplicable)(
+            situation.unread.get("runs", "the journals cannot be read")
+        )
     verdicts: list[Verdict] = []
     findings = []
     for run in situation.runs:
@@ -67,7 +70,7 @@ def _still_so(situation: GateContext, run: Run, limits: Mapping[str, Any]) -> It
     try:
         yield from _orders(situation, by_kind.get(playbook_runs.REPLICA_ORDER, []), limits)
         yield from _throttles(situation, by_kind.get(playbook_runs.THROTTLE, []), limits)
-    except (CannotTell, NotAsked) as problem:
+    except (CannotTell, NotApplicable) as problem:
         yield UNKNOWN, f"whether Kafka is as it was: {problem}"
     if run.state == playbook_runs.FINISHED and DECOMMISSION in run.purposes:
         return  # its units are meant to stay as they are
