@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 from agent import engine
 from docs.generator import markdown
 from docs.generator.markdown import Page
@@ -25,8 +23,8 @@ def index(made: list[Page]) -> Page:
 
 def page(name: str) -> Page:
     rule = rules.load(name)
-    question, _, body = (inspect.getdoc(rule) or "").partition("\n")
-    limits = markdown.limits(rule.LIMITS)
+    question, _, body = rule.doc.partition("\n")
+    limits = markdown.limits(rule.limits)
     change = f"An inventory can change each for a cluster, under `{rules.PREFIX}{name}`."
     return markdown.page(
         f"{FOLDER}/{name}.md",
@@ -41,17 +39,17 @@ def page(name: str) -> Page:
 
 
 def facts(rule: rules.Rule) -> list[tuple[str, str]]:
-    every = set(rule.PURPOSES) == set(PURPOSES)
+    every = set(rule.purposes) == set(PURPOSES)
     known = engine.names()
-    reads = [f"[{check}](../checks/{check}.md)" if check in known else markdown.code(check) for check in rule.CHECKS]
+    reads = [f"[{check}](../checks/{check}.md)" if check in known else markdown.code(check) for check in rule.checks]
     return [
-        ("evaluated", " and ".join(rule.WHEN) + " a maintenance"),
-        ("for", "every purpose" if every else ", ".join(map(markdown.code, rule.PURPOSES))),
+        ("evaluated", " and ".join(rule.when) + " a maintenance"),
+        ("for", "every purpose" if every else ", ".join(map(markdown.code, rule.purposes))),
         ("host checks that it reads", ", ".join(reads) or "none"),
     ]
 
 
 def accept(name: str, rule: rules.Rule) -> str:
-    if rule.FINAL:
-        return f"A finding of this rule cannot be accepted: {markdown.escaped(rule.FINAL)}."
+    if rule.final:
+        return f"A finding of this rule cannot be accepted: {markdown.escaped(rule.final)}."
     return markdown.block(f'smoke gate … --accept {name}#ID --because "…"')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agent.host import NotApplicable
@@ -19,6 +19,16 @@ NAMED = 3
 LONGEST = 160
 OF_STATUS = {CRITICAL: critical, UNKNOWN: unknown, WARNING: warning}
 Row = Mapping[str, Any]
+# what the rules of `rule` have in common, for their explanation
+VERDICTS = """\
+Failed: a finding of these checks is critical on a machine that something of these hosts depends on: without it too, a
+partition here would have too few replicas in sync, or the quorum no majority, or what moves would go there. Afterwards,
+also on the hosts themselves.
+
+Warned: one is a warning, or critical on a machine that shares nothing of that.
+
+Cannot tell: one is unknown on a machine that counts, or it did not answer. What a site cannot measure belongs in its
+inventory (skip)."""
 # a number by itself; 252:3, nvme0n1 and ZA1BC2 are names
 FIGURE = re.compile(r"(?<![^\s(])[-+]?\d[\d.,]*(?=[\s%);,]|$)")
 
@@ -42,6 +52,15 @@ def why_silent(situation: GateContext, host: Host) -> str:
     if report is None:
         return "it was not asked"
     return str(report.reach.reason)[:LONGEST] if report.reach.status != OK else "its report is empty"
+
+
+def rule(what: str, checks: Sequence[str]) -> Callable[[GateContext, Mapping[str, Any]], RuleResult]:
+    """The whole of a rule that asks whether these checks find all machines that must carry the load well."""
+
+    def judge(situation: GateContext, _limits: Mapping[str, Any]) -> RuleResult:
+        return without_trouble(situation, checks, what)
+
+    return judge
 
 
 def without_trouble(

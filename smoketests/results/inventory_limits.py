@@ -73,7 +73,7 @@ def _limits_of(check: str) -> Mapping[str, Any] | None:
         return engine.load(check).LIMITS
     if check.startswith(rules.PREFIX):
         name = check.removeprefix(rules.PREFIX)
-        return rules.load(name).LIMITS if name in rules.names() else None
+        return rules.load(name).limits if name in rules.names() else None
     clusters = _cluster_checks()
     return clusters.load(check).LIMITS if clusters and check in clusters.names() else None
 

@@ -106,7 +106,7 @@ def _folded(results: Sequence[RuleResult]) -> Iterator[tuple[list[str], str]]:
 
 def _named(rule: RuleResult) -> str:
     """disks#1a2b3c where its findings can be accepted."""
-    known = rule.name in rules.names() and not rules.load(rule.name).FINAL
+    known = rule.name in rules.names() and not rules.load(rule.name).final
     return (rule.token if known else "") or rule.name
 
 

@@ -8,8 +8,9 @@ import importlib
 import inspect
 import os
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from agent import engine
 from agent.host import CannotTell, NotApplicable
@@ -26,22 +27,30 @@ ONLY = "only asked"
 NAME_WIDTH = 18
 # an inventory changes limits for a cluster under gate_NAME
 PREFIX = "gate_"
+# what a rule may state of itself
+DIFFERS = ("limits", "purposes", "when", "checks", "final")
 
 
-class Rule(Protocol):
-    """A module of this folder. Its docstring begins with its question and says when it is failed, warned and so on.
+@dataclass
+class Rule:
+    """A module of this folder's folders: each says in capitals (PURPOSES = …) what differs from these defaults.
 
-    PURPOSES: what it is asked for. WHEN: before, after, or both. CHECKS: host checks whose findings it reads.
-    FINAL: why its answer cannot be accepted, empty if it can.
+    doc: its docstring, which begins with its question and says when it is failed, warned and so on. purposes: what it
+    is asked for. when: before, after, or both. checks: host checks whose findings it reads. final: why its answer
+    cannot be accepted, empty if it can.
     """
 
-    LIMITS: Mapping[str, Any]
-    PURPOSES: Sequence[str]
-    WHEN: Sequence[str]
-    CHECKS: Sequence[str]
-    FINAL: str
+    doc: str
+    judge: Callable[[GateContext, Mapping[str, Any]], RuleResult]
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    purposes: Sequence[str] = PURPOSES
+    when: Sequence[str] = (BEFORE, AFTER)
+    checks: Sequence[str] = ()
+    final: str = ""
 
-    def judge(self, situation: GateContext, limits: Mapping[str, Any]) -> RuleResult: ...
+    @property
+    def question(self) -> str:
+        return self.doc.partition("\n")[0]
 
 
 def names() -> list[str]:
@@ -62,14 +71,17 @@ def _rooms() -> dict[str, str]:
     }
 
 
+@functools.cache
 def load(name: str) -> Rule:
-    module: Any = importlib.import_module(f"{__name__}.{_rooms()[name]}.{name}")
-    return module  # type: ignore[no-any-return]
+    module = importlib.import_module(f"{__name__}.{_rooms()[name]}.{name}")
+    own = {one: getattr(module, one.upper()) for one in DIFFERS if hasattr(module, one.upper())}
+    doc = "\n\n".join(filter(None, [inspect.getdoc(module), getattr(module, "VERDICTS", "")]))
+    return Rule(doc, module.judge, **own)
 
 
 def question(name: str) -> str:
     """The first line of the rule's docstring."""
-    return (inspect.getdoc(load(name)) or "").partition("\n")[0]
+    return load(name).question
 
 
 def listing() -> str:
@@ -82,16 +94,16 @@ def listing() -> str:
 def why_not(rule: Rule, maintenance: Maintenance) -> str:
     """Why this rule is not asked; empty if it is."""
     when = AFTER if maintenance.after else BEFORE
-    if when not in rule.WHEN:
-        return f"{ONLY} {' and '.join(rule.WHEN)} a maintenance"
-    return "" if maintenance.purpose in rule.PURPOSES else f"{ONLY} for {', '.join(rule.PURPOSES)}"
+    if when not in rule.when:
+        return f"{ONLY} {' and '.join(rule.when)} a maintenance"
+    return "" if maintenance.purpose in rule.purposes else f"{ONLY} for {', '.join(rule.purposes)}"
 
 
 def checks(maintenance: Maintenance) -> tuple[str, ...]:
     """The host checks that the rules of this question read."""
     asked = [load(name) for name in names() if not why_not(load(name), maintenance)]
     known = engine.names()
-    return tuple(dict.fromkeys(check for rule in asked for check in rule.CHECKS if check in known))
+    return tuple(dict.fromkeys(check for rule in asked for check in rule.checks if check in known))
 
 
 def judge_all(situation: GateContext) -> list[RuleResult]:
@@ -102,7 +114,7 @@ def judge_all(situation: GateContext) -> list[RuleResult]:
 def taken(situation: GateContext, results: Sequence[RuleResult]) -> list[RuleResult]:
     """These answers without what is accepted of them."""
     given, accepted = situation.maintenance.accept, situation.accepted
-    return [one if load(one.name).FINAL else acceptance.applied(given, accepted, one) for one in results]
+    return [one if load(one.name).final else acceptance.applied(given, accepted, one) for one in results]
 
 
 def judged(situation: GateContext, name: str) -> RuleResult:
@@ -121,7 +133,7 @@ def judged(situation: GateContext, name: str) -> RuleResult:
 
 
 def _limits(situation: GateContext, name: str, rule: Rule) -> Mapping[str, Any]:
-    return {**rule.LIMITS, **situation.view.cluster.limits.get(PREFIX + name, {})}
+    return {**rule.limits, **situation.view.cluster.limits.get(PREFIX + name, {})}
 
 
 def unacceptable(accept: Mapping[str, str]) -> str:
@@ -131,8 +143,8 @@ def unacceptable(accept: Mapping[str, str]) -> str:
         if name not in names():
             near = difflib.get_close_matches(name, names(), 1)
             return f"there is no rule {name!r}; " + (f"did you mean {near[0]}?" if near else "see smoke gate rules")
-        if load(name).FINAL:
-            return f"{name} cannot be accepted: {load(name).FINAL}"
+        if load(name).final:
+            return f"{name} cannot be accepted: {load(name).final}"
         if mark and not acceptance.ID.fullmatch(number):
             return f"{token!r} names no finding: the answer shows each with its id, such as {name}#1a2b3c"
         if not because.strip():
@@ -143,13 +155,13 @@ def unacceptable(accept: Mapping[str, str]) -> str:
 def explain(name: str) -> str:
     """A rule's own words, its limits and what it is asked for."""
     rule = load(name)
-    limits = "\n".join(f"  {limit} = {value}" for limit, value in rule.LIMITS.items()) or "  none"
-    purposes = "every purpose" if set(rule.PURPOSES) == set(PURPOSES) else ", ".join(rule.PURPOSES)
-    reads = f"Host checks that it reads: {', '.join(rule.CHECKS)}\n\n" if rule.CHECKS else ""
+    limits = "\n".join(f"  {limit} = {value}" for limit, value in rule.limits.items()) or "  none"
+    purposes = "every purpose" if set(rule.purposes) == set(PURPOSES) else ", ".join(rule.purposes)
+    reads = f"Host checks that it reads: {', '.join(rule.checks)}\n\n" if rule.checks else ""
     taken = f'One finding of it is accepted with: --accept {name}#ID --because "…"'
-    accept = f"Cannot be accepted: {rule.FINAL}" if rule.FINAL else taken
+    accept = f"Cannot be accepted: {rule.final}" if rule.final else taken
     return (
-        f"{name}: {inspect.getdoc(rule)}\n\nAsked {' and '.join(rule.WHEN)} a maintenance, for {purposes}.\n\n"
+        f"{name}: {rule.doc}\n\nAsked {' and '.join(rule.when)} a maintenance, for {purposes}.\n\n"
         f"{reads}Limits (an inventory may change each for a cluster, under {PREFIX}{name}):\n{limits}\n\n{accept}"
     )
 

@@ -222,12 +222,12 @@ def test_the_rules_are_listed_and_explained(
 @pytest.mark.parametrize("name", rules.names())
 def test_every_rule_explains_itself(name: str) -> None:
     rule = rules.load(name)
-    question, _, rest = (rule.__doc__ or "").partition("\n")
+    question, _, rest = rule.doc.partition("\n")
 
     assert question.endswith("?")
     assert any(word in rest for word in ("Failed:", "Warned:")) and "ell:" in rest
-    assert set(rule.WHEN) <= {"before", "after"} and rule.WHEN and rule.PURPOSES
-    assert f"--accept {name}" in rules.explain(name) or rule.FINAL
+    assert set(rule.when) <= {"before", "after"} and rule.when and rule.purposes
+    assert f"--accept {name}" in rules.explain(name) or rule.final
 
 
 EVIL = "kafka-\ud800\ufffe\u202e\x1b]0;x\x07\r\n<![CDATA[]]>&"

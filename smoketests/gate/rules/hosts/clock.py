@@ -16,14 +16,9 @@ from typing import Any
 from smoketests.gate import host_findings
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult
-from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.rules import judged_in
 
-LIMITS: Mapping[str, Any] = {}
-PURPOSES = ALL
-WHEN = ("before", "after")
 CHECKS = ("clock",)
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

@@ -22,7 +22,6 @@ from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import REPLACE_DISK
 
-LIMITS: Mapping[str, Any] = {}
 PURPOSES = (REPLACE_DISK,)
 WHEN = ("before",)
 CHECKS = ("smart", "mounts", "raid", "disk_errors")

@@ -36,7 +36,6 @@ LIMITS: Mapping[str, Any] = {"used_percent": 80}
 PURPOSES = (REPLACE_DISK, DECOMMISSION)
 WHEN = ("before",)
 CHECKS = ("smart", "mounts", "disk_usage")
-FINAL = ""
 GB = 1e9
 # more than that are moved as so many equal parts
 MOST_PARTITIONS = 2000

@@ -24,16 +24,12 @@ from smoketests.gate import formatting, locality
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.identities import CHECK
-from smoketests.gate.maintenance import PURPOSES as ALL
 
 if TYPE_CHECKING:
     from inventory.model import Host
 
 LIMITS: Mapping[str, Any] = {"named": 3}
-PURPOSES = ALL
-WHEN = ("before", "after")
 CHECKS = (CHECK,)
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

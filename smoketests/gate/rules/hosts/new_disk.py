@@ -26,11 +26,9 @@ from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import REPLACE_DISK
 
-LIMITS: Mapping[str, Any] = {}
 PURPOSES = (REPLACE_DISK,)
 WHEN = ("after",)
 CHECKS = ("smart", "mounts", "raid")
-FINAL = ""
 Row = Mapping[str, Any]
 
 

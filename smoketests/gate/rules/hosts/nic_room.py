@@ -24,17 +24,14 @@ from smoketests.gate import formatting, locality
 from smoketests.gate.context import BROKER_ROLE, GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION
-from smoketests.gate.maintenance import PURPOSES as ALL
 
 if TYPE_CHECKING:
     from inventory.model import Host
     from smoketests.readers.kafka.cluster import Partition
 
 LIMITS: Mapping[str, Any] = {"used_percent": 80}
-PURPOSES = ALL
 WHEN = ("before",)
 CHECKS = ("nic_link",)
-FINAL = ""
 BYTES_PER_MBIT = 125_000
 
 

@@ -18,11 +18,9 @@ from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import REPLACE_PSU
 
-LIMITS: Mapping[str, Any] = {}
 PURPOSES = (REPLACE_PSU,)
 WHEN = ("before",)
 CHECKS = ("power",)
-FINAL = ""
 
 
 class Supply(NamedTuple):

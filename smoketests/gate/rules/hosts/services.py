@@ -1,33 +1,13 @@
 """Do the brokers and ZooKeeper servers of all other machines run?
 
 A broker that restarts by itself again and again is none to lean on.
-
-Failed: a finding of these checks is critical on a machine that something of these hosts depends on: without it too, a
-partition here would have too few replicas in sync, or the quorum no majority, or what moves would go there. Afterwards,
-also on the hosts themselves.
-
-Warned: one is a warning, or critical on a machine that shares nothing of that.
-
-Cannot tell: one is unknown on a machine that counts, or it did not answer. What a site cannot measure belongs in its
-inventory (skip).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from smoketests.gate import host_findings
-from smoketests.gate.context import GateContext
-from smoketests.gate.decision import RuleResult
-from smoketests.gate.maintenance import PURPOSES as ALL
 
-LIMITS: Mapping[str, Any] = {}
-PURPOSES = ALL
-WHEN = ("before", "after")
+VERDICTS = host_findings.VERDICTS
 CHECKS = ("services",)
-FINAL = ""
 
-
-def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
-    return host_findings.without_trouble(situation, CHECKS, "services")
+judge = host_findings.rule("services", CHECKS)

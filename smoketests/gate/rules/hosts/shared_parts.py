@@ -23,13 +23,10 @@ from smoketests.cluster import shared_components
 from smoketests.gate import formatting, locality
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
-from smoketests.gate.maintenance import PURPOSES as ALL
 
 LIMITS: Mapping[str, Any] = {"named": 5}
-PURPOSES = ALL
 WHEN = ("before",)
 CHECKS = ("power", "cooling", "chassis", "nic_link", "nic_resets")
-FINAL = ""
 KINDS = {kind for kind, checks in shared_components.HOST_KINDS.items() if set(checks) & set(CHECKS)} | {
     shared_components.UNREACHED
 }

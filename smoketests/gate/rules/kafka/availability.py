@@ -18,16 +18,12 @@ from inventory.names import some
 from smoketests.gate import formatting
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import CANNOT_TELL, RuleResult, ruled
-from smoketests.gate.maintenance import PURPOSES as ALL
 
 if TYPE_CHECKING:
     from smoketests.readers.kafka.cluster import Partition
 
 LIMITS: Mapping[str, Any] = {"named": 5}
-PURPOSES = ALL
 WHEN = ("before",)
-CHECKS = ()
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

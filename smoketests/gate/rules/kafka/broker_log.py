@@ -21,11 +21,9 @@ from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.maintenance import PURPOSES as ALL
 
-LIMITS: Mapping[str, Any] = {}
 PURPOSES = tuple(purpose for purpose in ALL if purpose != DECOMMISSION)
 WHEN = ("after",)
 CHECKS = ("kafka_log",)
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

@@ -19,14 +19,7 @@ from agent.status import SKIPPED
 from smoketests.gate import host_findings
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult
-from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.rules import judged_in
-
-LIMITS: Mapping[str, Any] = {}
-PURPOSES = ALL
-WHEN = ("before", "after")
-CHECKS = ()
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

@@ -18,13 +18,6 @@ from agent.host import CannotTell, NotApplicable
 from agent.status import critical, warning
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
-from smoketests.gate.maintenance import PURPOSES as ALL
-
-LIMITS: Mapping[str, Any] = {}
-PURPOSES = ALL
-WHEN = ("before", "after")
-CHECKS = ()
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

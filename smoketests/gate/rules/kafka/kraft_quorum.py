@@ -25,7 +25,6 @@ from smoketests.gate.context import KRAFT_ROLE, GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.ensembles import holders as holders_of
 from smoketests.gate.maintenance import DECOMMISSION
-from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.rules import judged_in
 
 if TYPE_CHECKING:
@@ -33,10 +32,6 @@ if TYPE_CHECKING:
     from smoketests.readers.kafka.cluster import Quorum, Voter
 
 LIMITS: Mapping[str, Any] = {"fetch_timeout_ms": 2000}
-PURPOSES = ALL
-WHEN = ("before", "after")
-CHECKS = ()
-FINAL = ""
 SMALL = 2
 
 

@@ -17,16 +17,12 @@ from agent.status import count_of, warning
 from smoketests.gate import formatting
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
-from smoketests.gate.maintenance import PURPOSES as ALL
 
 if TYPE_CHECKING:
     from smoketests.readers.kafka.cluster import Partition
 
 LIMITS: Mapping[str, Any] = {"percent_of_mean_warning": 200, "min_partitions_per_broker": 10}
-PURPOSES = ALL
 WHEN = ("before",)
-CHECKS = ()
-FINAL = ""
 NAMED = 6
 
 

@@ -22,16 +22,11 @@ from inventory.names import some
 from smoketests.gate import formatting, locality
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import CANNOT_TELL, Finding, RuleResult, ruled
-from smoketests.gate.maintenance import PURPOSES as ALL
 
 if TYPE_CHECKING:
     from smoketests.readers.kafka.cluster import LogDir
 
 LIMITS: Mapping[str, Any] = {"named": 3}
-PURPOSES = ALL
-WHEN = ("before", "after")
-CHECKS = ()
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

@@ -23,11 +23,9 @@ from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.maintenance import PURPOSES as ALL
 
-LIMITS: Mapping[str, Any] = {}
 PURPOSES = tuple(purpose for purpose in ALL if purpose != DECOMMISSION)
 WHEN = ("before",)
 CHECKS = ("services", "server_ids")
-FINAL = ""
 
 
 class Process(NamedTuple):

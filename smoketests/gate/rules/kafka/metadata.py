@@ -18,16 +18,11 @@ from agent.host import NotApplicable
 from agent.status import Verdict, count_of, unknown, warning
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
-from smoketests.gate.maintenance import PURPOSES as ALL
 
 if TYPE_CHECKING:
     from smoketests.readers.kafka.model import Doubt
 
 LIMITS: Mapping[str, Any] = {"named": 5}
-PURPOSES = ALL
-WHEN = ("before", "after")
-CHECKS = ()
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

@@ -19,16 +19,11 @@ from smoketests.cluster.checks.partitions import is_offline
 from smoketests.gate import formatting
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
-from smoketests.gate.maintenance import PURPOSES as ALL
 
 if TYPE_CHECKING:
     from smoketests.readers.kafka.cluster import Partition
 
 LIMITS: Mapping[str, Any] = {"named": 5}
-PURPOSES = ALL
-WHEN = ("before", "after")
-CHECKS = ()
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

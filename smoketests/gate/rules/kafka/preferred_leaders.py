@@ -25,8 +25,6 @@ from smoketests.gate.maintenance import PURPOSES as ALL
 LIMITS: Mapping[str, Any] = {"imbalance_percent": 10, "named": 5}
 PURPOSES = tuple(purpose for purpose in ALL if purpose != DECOMMISSION)
 WHEN = ("after",)
-CHECKS = ()
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

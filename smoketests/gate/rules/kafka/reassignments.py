@@ -22,17 +22,12 @@ from agent.status import count_of, critical, warning
 from smoketests.gate import formatting
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import Finding, RuleResult, ruled
-from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.maintenance import REPLACE_DISK
 
 if TYPE_CHECKING:
     from smoketests.readers.kafka.model import LogDir
 
 LIMITS: Mapping[str, Any] = {"named": 5}
-PURPOSES = ALL
-WHEN = ("before", "after")
-CHECKS = ()
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

@@ -19,8 +19,6 @@ from smoketests.gate.maintenance import DECOMMISSION
 LIMITS: Mapping[str, Any] = {"named": 5}
 PURPOSES = (DECOMMISSION,)
 WHEN = ("before",)
-CHECKS = ()
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

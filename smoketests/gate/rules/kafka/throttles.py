@@ -17,13 +17,6 @@ from agent.status import warning
 from inventory.names import some
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
-from smoketests.gate.maintenance import PURPOSES as ALL
-
-LIMITS: Mapping[str, Any] = {}
-PURPOSES = ALL
-WHEN = ("before", "after")
-CHECKS = ()
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

@@ -16,13 +16,9 @@ from agent.status import critical, unknown
 from smoketests.gate import formatting
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import CANNOT_TELL, RuleResult, ruled
-from smoketests.gate.maintenance import PURPOSES as ALL
 
 LIMITS: Mapping[str, Any] = {"named": 5}
-PURPOSES = ALL
 WHEN = ("before",)
-CHECKS = ()
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

@@ -20,13 +20,9 @@ from smoketests.gate import formatting
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION
-from smoketests.gate.maintenance import PURPOSES as ALL
 
 LIMITS: Mapping[str, Any] = {"named": 5}
-PURPOSES = ALL
 WHEN = ("before",)
-CHECKS = ()
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

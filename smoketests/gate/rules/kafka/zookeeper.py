@@ -26,16 +26,11 @@ from smoketests.gate import ensembles
 from smoketests.gate.context import ZOOKEEPER_ROLE, GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION
-from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.rules import judged_in
 from smoketests.readers.zookeeper.ensemble import Member
 
 UNTOLD = "neither they nor /zookeeper/config tell; let their whitelist allow conf (4lw.commands.whitelist)"
 LIMITS: Mapping[str, Any] = {"behind_transactions": 10_000}
-PURPOSES = ALL
-WHEN = ("before", "after")
-CHECKS = ()
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

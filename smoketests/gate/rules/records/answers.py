@@ -16,13 +16,6 @@ from agent.status import FINE, UNKNOWN
 from smoketests.gate import host_findings
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult
-from smoketests.gate.maintenance import PURPOSES as ALL
-
-LIMITS: Mapping[str, Any] = {}
-PURPOSES = ALL
-WHEN = ("before", "after")
-CHECKS = ()
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

@@ -18,13 +18,8 @@ from agent.status import warning
 from inventory.names import some
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import GO, RuleResult, ruled
-from smoketests.gate.maintenance import PURPOSES as ALL
 
 LIMITS: Mapping[str, Any] = {"named": 3}
-PURPOSES = ALL
-WHEN = ("before", "after")
-CHECKS = ()
-FINAL = ""
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

@@ -20,12 +20,7 @@ from inventory.names import some
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import RuleResult, ruled
 from smoketests.gate.lock import Lock
-from smoketests.gate.maintenance import PURPOSES as ALL
 
-LIMITS: Mapping[str, Any] = {}
-PURPOSES = ALL
-WHEN = ("before", "after")
-CHECKS = ()
 FINAL = "release it with `smoke gate release ID` once its owner agrees"
 
 

@@ -25,14 +25,10 @@ from smoketests.gate import playbook_runs
 from smoketests.gate.context import GateContext
 from smoketests.gate.decision import OF_VERDICT, Finding, RuleResult, ruled
 from smoketests.gate.maintenance import DECOMMISSION
-from smoketests.gate.maintenance import PURPOSES as ALL
 from smoketests.gate.playbook_runs import Change, Run
 
 LIMITS: Mapping[str, Any] = {"named": 3}
-PURPOSES = ALL
-WHEN = ("before", "after")
 CHECKS = ("services",)
-FINAL = ""
 KINDS = {CRITICAL: critical, UNKNOWN: unknown}
 
 

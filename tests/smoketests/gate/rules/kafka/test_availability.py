@@ -8,6 +8,7 @@ import pytest
 
 from smoketests.gate.decision import CANNOT_TELL, FAILED, NOT_ASKED, PASSED, RuleResult
 from smoketests.gate.maintenance import PURPOSES
+from smoketests.gate.rules import load
 from smoketests.gate.rules.kafka import availability
 from tests.smoketests.gate.situations import BROKERS, ORDERS, kafka, partition, rule, situation
 
@@ -169,5 +170,7 @@ def test_hosts_without_a_broker_are_not_asked() -> None:
 
 
 def test_it_is_asked_before_every_kind_of_maintenance_and_may_be_accepted() -> None:
-    assert set(availability.PURPOSES) == set(PURPOSES)
-    assert (availability.WHEN, availability.CHECKS, availability.FINAL) == (("before",), (), "")
+    found = load("availability")
+
+    assert set(found.purposes) == set(PURPOSES)
+    assert (found.when, found.checks, found.final) == (("before",), (), "")
