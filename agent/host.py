@@ -147,16 +147,6 @@ class Memory(NamedTuple):
     swap_used_bytes: int
 
 
-class DiskIO(NamedTuple):
-    """Counters since boot, times in milliseconds."""
-
-    reads: int
-    writes: int
-    read_ms: int
-    write_ms: int
-    busy_ms: int
-
-
 class CpuTimes(NamedTuple):
     """Seconds since boot, all processors together."""
 
@@ -294,9 +284,6 @@ class Host:
         raise NotImplementedError
 
     def memory(self) -> Memory:
-        raise NotImplementedError
-
-    def disk_io(self) -> Dict[str, DiskIO]:
         raise NotImplementedError
 
     def cpu_times(self) -> CpuTimes:

@@ -100,7 +100,7 @@ def _answers(name: str) -> Any:
     return lambda host: host._given(name)
 
 
-for _name in ("uptime_s", "is_root", "processes", "disks", "interfaces", "memory", "disk_io", "cpu_times", "load"):
+for _name in ("uptime_s", "is_root", "processes", "disks", "interfaces", "memory", "cpu_times", "load"):
     setattr(FakeHost, _name, _answers(_name))
 for _name in ("kernel_clock", "kernel_records"):
     setattr(FakeHost, _name, _answers(_name))

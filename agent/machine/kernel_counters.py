@@ -1,4 +1,4 @@
-"""Memory, processor time, disks' counters and one process's limits, straight from /proc.
+"""Memory, processor time and one process's limits, straight from /proc.
 
 psutil reports the same numbers (tests/agent/machine/test_live.py holds them equal), but loading it costs 15 ms a run.
 """
@@ -6,16 +6,14 @@ psutil reports the same numbers (tests/agent/machine/test_live.py holds them equ
 from __future__ import annotations
 
 import os
-from typing import Callable, Dict
+from typing import Callable
 
-from agent.host import CannotTell, CpuTimes, DiskIO, Load, Memory, ProcessUse
+from agent.host import CannotTell, CpuTimes, Load, Memory, ProcessUse
 
 Read = Callable[[str, int], str]
 LIMIT = 4 << 20
 MOST_MAPS = 64 << 20
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-# Reads completed, ms reading, writes completed, ms writing, ms busy, among the words of a row of /proc/diskstats
-DISK_WORDS = (3, 6, 7, 10, 12)
 
 
 def memory(read: Read) -> Memory:
@@ -40,17 +38,6 @@ def cpu_times(read: Read) -> CpuTimes:
     # guest time is already counted in user time
     total = user + nice + system + idle + iowait + irq + softirq + sum(more[:1])
     return CpuTimes(user + nice, system, iowait, softirq, total)
-
-
-def disk_io(read: Read) -> Dict[str, DiskIO]:
-    """8      16 sdb 5456 18 667 4672 68 25 968 287 1 5337 4956 …; a row of fewer words is of Linux 2.6 or before."""
-    rows = (row.split() for row in read("/proc/diskstats", LIMIT).splitlines())
-    return {
-        words[2]: DiskIO(reads=int(words[3]), read_ms=int(words[6]), writes=int(words[7]), write_ms=int(words[10]),
-                         busy_ms=int(words[12]))
-        for words in rows
-        if len(words) >= 14 and all(words[at].isdecimal() for at in DISK_WORDS)
-    }  # fmt: skip
 
 
 def load() -> Load:

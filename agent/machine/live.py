@@ -20,7 +20,6 @@ from agent.host import (
     CpuTimes,
     Descriptors,
     Disk,
-    DiskIO,
     Host,
     Interface,
     KernelClock,
@@ -167,9 +166,6 @@ class LiveHost(Host):
 
     def memory(self) -> Memory:
         return kernel_counters.memory(self.read)
-
-    def disk_io(self) -> Dict[str, DiskIO]:
-        return kernel_counters.disk_io(self.read)
 
     def cpu_times(self) -> CpuTimes:
         return kernel_counters.cpu_times(self.read)

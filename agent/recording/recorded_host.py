@@ -2,9 +2,10 @@
 
 root/<path>      files that were read
 run/<command>    commands, named by their words; first line: the exit code, a line `--stderr--` before error output
-machine.json     everything else: time, processes, disks, interfaces, memory, touches, kernel records
+machine.json     everything else: time, processes, disks, interfaces, memory, touches, kernel records; `absent`: the
+                 files that were looked for and not there, which recordings of earlier versions do not list
 expected.json    what the machine should be; state.txt: what an earlier run left (both may be absent)
-removed.txt      what was left out because it is, or may be, a secret (see recordable.py)
+removed.txt      what was left out because it is, or may be, a secret (see allowed.py)
 """
 
 from __future__ import annotations
@@ -12,20 +13,18 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Set, Tuple
 
 from agent import expected as expectations
 from agent.expected import Expected
 from agent.host import (
     COMMAND_DEADLINE_S,
     READ_LIMIT,
-    TOUCH_DEADLINE_S,
     Answer,
     CannotTell,
     CpuTimes,
     Descriptors,
     Disk,
-    DiskIO,
     Host,
     Interface,
     KernelClock,
@@ -47,6 +46,7 @@ from agent.state import State
 
 ERRORS = {kind.__name__: kind for kind in (CannotTell, Missing, NoPermission, ToolMissing, Refused, Stuck)}
 STDERR_MARK = "--stderr--\n"
+ABSENT = "absent"  # the key in machine.json of what was looked for and not there
 
 Words = Tuple[Any, ...]
 
@@ -75,6 +75,7 @@ class RecordingHost(Host):
         self._answers: Dict[str, Any] = {}
         self._files: Dict[str, str] = {}
         self._commands: Dict[str, str] = {}
+        self._absent: Set[str] = set()
 
     def _ask(self, method: str, *arguments: Any, **options: Any) -> Any:
         key = _key(method, arguments)
@@ -89,19 +90,11 @@ class RecordingHost(Host):
     def _raised(self, where: str, error: CannotTell) -> Dict[str, str]:
         return {"raises": type(error).__name__, "reason": self._keep.text(where[:300], str(error))}
 
-    def now(self) -> float:
-        return float(self._ask("now"))
-
-    def uptime_s(self) -> float:
-        return float(self._ask("uptime_s"))
-
-    def is_root(self) -> bool:
-        return bool(self._ask("is_root"))
-
     def read(self, path: str, limit: int = READ_LIMIT) -> str:
         try:
             text = self._machine.read(path, limit)
         except Missing:
+            self._absent.add(path)
             raise
         except CannotTell as error:
             self._answers[_key("read", (path,))] = self._raised(path, error)
@@ -111,12 +104,6 @@ class RecordingHost(Host):
         else:
             self._answers[_key("exists", (path,))] = {"value": True}
         return text
-
-    def list_dir(self, path: str) -> List[str]:
-        return list(self._ask("list_dir", path))
-
-    def link(self, path: str) -> str:
-        return str(self._ask("link", path))
 
     def run(
         self, *argv: str, deadline_s: float = COMMAND_DEADLINE_S, secret_env: str = "", secret_from: str = ""
@@ -130,59 +117,11 @@ class RecordingHost(Host):
         self._commands[command_file(argv)] = f"{answer.code}\n{out}" + (f"{STDERR_MARK}{err}" if err else "")
         return answer
 
-    def touch(
-        self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S, named_by: int = 0
-    ) -> Touched:
-        answer: Touched = self._ask("touch", kind, path, *arguments, deadline_s=deadline_s, named_by=named_by)
-        return answer
-
-    def exchange(self, address: str, port: int, words: str, deadline_s: float = 4.0) -> str:
-        return str(self._ask("exchange", address, port, words, deadline_s=deadline_s))
-
-    def connect(self, *targets: str, deadline_s: float = 3.0) -> Dict[str, str]:
-        return dict(self._ask("connect", *targets, deadline_s=deadline_s))
-
     def processes(self) -> List[Process]:
         seen = self._machine.processes()
         if "processes" not in self._answers:
             self._answers["processes"] = {"value": [self._keep.process(process) for process in seen]}
         return seen
-
-    def process_use(self, pid: int) -> ProcessUse:
-        use: ProcessUse = self._ask("process_use", pid)
-        return use
-
-    def descriptors(self, target: str) -> Descriptors:
-        found: Descriptors = self._ask("descriptors", target)
-        return found
-
-    def disks(self) -> List[Disk]:
-        return list(self._ask("disks"))
-
-    def interfaces(self) -> List[Interface]:
-        return list(self._ask("interfaces"))
-
-    def memory(self) -> Memory:
-        memory: Memory = self._ask("memory")
-        return memory
-
-    def disk_io(self) -> Dict[str, DiskIO]:
-        return dict(self._ask("disk_io"))
-
-    def cpu_times(self) -> CpuTimes:
-        times: CpuTimes = self._ask("cpu_times")
-        return times
-
-    def load(self) -> Load:
-        load: Load = self._ask("load")
-        return load
-
-    def kernel_clock(self) -> KernelClock:
-        clock: KernelClock = self._ask("kernel_clock")
-        return clock
-
-    def kernel_records(self) -> List[str]:
-        return list(self._ask("kernel_records"))
 
     def write(self, folder: str) -> None:
         """Write the redacted machine into a new folder."""
@@ -192,6 +131,7 @@ class RecordingHost(Host):
             key: {**answer, **({"value": _plain(answer["value"])} if "value" in answer else {})}
             for key, answer in self._answers.items()
         }
+        answers[ABSENT] = {"value": self._keep.every(ABSENT, sorted(self._absent))}
         texts = {f"root{path}": text for path, text in self._files.items()}
         texts.update({f"run/{name}": text for name, text in self._commands.items()})
         texts["machine.json"] = json.dumps(answers, indent=1, sort_keys=True) + "\n"
@@ -257,6 +197,7 @@ class ReplayHost(Host):
         self._folder = folder
         with open(os.path.join(folder, "machine.json"), encoding="utf-8") as file:
             self._answers: Dict[str, Any] = json.load(file)
+        self._absent = frozenset(self._answers.get(ABSENT, {"value": ()})["value"])
         self.expected = expectations.from_json(self._text("expected.json") or "{}")
         self.state = State(self.boot_id(), self.now(), self._text("state.txt"))
 
@@ -276,15 +217,6 @@ class ReplayHost(Host):
             raise _error(answer)
         return answer["value"]
 
-    def now(self) -> float:
-        return float(self._answer("now"))
-
-    def uptime_s(self) -> float:
-        return float(self._answer("uptime_s"))
-
-    def is_root(self) -> bool:
-        return bool(self._answer("is_root"))
-
     def read(self, path: str, limit: int = READ_LIMIT) -> str:
         answer = self._answers.get(_key("read", (path,)))
         if answer:
@@ -293,7 +225,7 @@ class ReplayHost(Host):
         if os.path.isdir(file) or not os.path.exists(file):
             if limit == 0 and (os.path.isdir(file) or _key("exists", (path,)) in self._answers):
                 return ""
-            raise Missing(f"{path} does not exist")
+            raise self._missing(path, "read")
         with open(file, encoding="utf-8", newline="") as text:
             return text.read(limit)
 
@@ -302,13 +234,31 @@ class ReplayHost(Host):
             return [str(name) for name in self._answer("list_dir", path)]
         folder = os.path.join(self._folder, "root" + path)
         if not os.path.isdir(folder):
-            raise Missing(f"{path} does not exist")
+            raise self._missing(path, "list_dir")
         return sorted(os.listdir(folder))
 
     def link(self, path: str) -> str:
         if _key("link", (path,)) not in self._answers:
-            raise Missing(f"{path} does not exist")
+            raise self._missing(path, "link")
         return str(self._answer("link", path))
+
+    def _missing(self, path: str, method: str) -> Exception:
+        """Missing where the machine had no such file; RecordingGap where it was never asked for it."""
+        if ABSENT not in self._answers or self._is_absent(path):
+            return Missing(f"{path} does not exist")
+        return RecordingGap(f"{self._folder} has neither root{path} nor an answer to {method!r} of it")
+
+    def _is_absent(self, path: str) -> bool:
+        """Whether it was looked for in vain, or its folder is known and does not hold it."""
+        if path in self._absent:
+            return True
+        parent, name = os.path.split(path)
+        listed = self._answers.get(_key("list_dir", (parent,)))
+        if listed:
+            return name not in listed["value"] if "value" in listed else listed["raises"] == "Missing"
+        if parent == path or os.path.exists(os.path.join(self._folder, "root" + parent)):
+            return False
+        return self._is_absent(parent)
 
     def run(
         self, *argv: str, deadline_s: float = COMMAND_DEADLINE_S, secret_env: str = "", secret_from: str = ""
@@ -321,55 +271,72 @@ class ReplayHost(Host):
             recorded = os.path.join(self._folder, "run")
             if os.path.isdir(recorded) and any(file.split(" ")[0] == argv[0] for file in os.listdir(recorded)):
                 raise RecordingGap(f"{self._folder}/run/ has no {name!r}")
+            if ABSENT in self._answers and not self._lacks(argv[0]):
+                raise RecordingGap(f"{self._folder}/run/ has no {name!r}, and no run said that {argv[0]} is missing")
             raise ToolMissing(f"{argv[0]} is not installed")
         code, _, rest = text.partition("\n")
         out, _, err = rest.partition(STDERR_MARK)
         return Answer(int(code), out, err)
 
-    def touch(
-        self, kind: str, path: str, *arguments: Any, deadline_s: float = TOUCH_DEADLINE_S, named_by: int = 0
-    ) -> Touched:
-        return Touched(**self._answer("touch", kind, path, *arguments))
+    def _lacks(self, program: str) -> bool:
+        """Whether another use of the program found that it is not installed."""
+        return any(
+            answer.get("raises") == "ToolMissing" and key.split(" ")[:2] == ["run", program]
+            for key, answer in self._answers.items()
+        )
 
-    def exchange(self, address: str, port: int, words: str, deadline_s: float = 4.0) -> str:
-        return str(self._answer("exchange", address, port, words))
 
-    def connect(self, *targets: str, deadline_s: float = 3.0) -> Dict[str, str]:
-        return {str(target): str(why) for target, why in self._answer("connect", *targets).items()}
+def _process(row: Dict[str, Any]) -> Process:
+    return Process(**{**row, "argv": tuple(row["argv"])})
 
-    def processes(self) -> List[Process]:
-        return [Process(**{**row, "argv": tuple(row["argv"])}) for row in self._answer("processes")]
 
-    def process_use(self, pid: int) -> ProcessUse:
-        return ProcessUse(**self._answer("process_use", pid))
+def _descriptors(answer: Dict[str, Any]) -> Descriptors:
+    return Descriptors(tuple((pid, number) for pid, number in answer["seen"]), tuple(answer["hidden"]))
 
-    def descriptors(self, target: str) -> Descriptors:
-        answer = self._answer("descriptors", target)
-        return Descriptors(tuple((pid, number) for pid, number in answer["seen"]), tuple(answer["hidden"]))
 
-    def disks(self) -> List[Disk]:
-        return [Disk(**row) for row in self._answer("disks")]
+# The methods of Host that are recorded and replayed by their name and arguments, each with how an answer is rebuilt
+# from its JSON. A method that a class defines itself stays as it is there.
+ANSWERS: Mapping[str, Callable[[Any], Any]] = {
+    "now": float,
+    "uptime_s": float,
+    "is_root": bool,
+    "list_dir": list,
+    "link": str,
+    "touch": lambda row: Touched(**row),
+    "exchange": str,
+    "connect": dict,
+    "processes": lambda rows: [_process(row) for row in rows],
+    "process_use": lambda row: ProcessUse(**row),
+    "descriptors": _descriptors,
+    "disks": lambda rows: [Disk(**row) for row in rows],
+    "interfaces": lambda rows: [Interface(**row) for row in rows],
+    "memory": lambda row: Memory(**row),
+    "cpu_times": lambda row: CpuTimes(**row),
+    "load": lambda row: Load(**row),
+    "kernel_clock": lambda row: KernelClock(**row),
+    "kernel_records": list,
+}
 
-    def interfaces(self) -> List[Interface]:
-        return [Interface(**row) for row in self._answer("interfaces")]
 
-    def memory(self) -> Memory:
-        return Memory(**self._answer("memory"))
+def _recorded(method: str) -> Callable[..., Any]:
+    def ask(host: RecordingHost, *arguments: Any, **options: Any) -> Any:
+        return host._ask(method, *arguments, **options)
 
-    def disk_io(self) -> Dict[str, DiskIO]:
-        return {name: DiskIO(**row) for name, row in self._answer("disk_io").items()}
+    return ask
 
-    def cpu_times(self) -> CpuTimes:
-        return CpuTimes(**self._answer("cpu_times"))
 
-    def load(self) -> Load:
-        return Load(**self._answer("load"))
+def _replayed(method: str, rebuilt: Callable[[Any], Any]) -> Callable[..., Any]:
+    def answer(host: ReplayHost, *arguments: Any, **options: Any) -> Any:
+        return rebuilt(host._answer(method, *arguments))
 
-    def kernel_clock(self) -> KernelClock:
-        return KernelClock(**self._answer("kernel_clock"))
+    return answer
 
-    def kernel_records(self) -> List[str]:
-        return [str(record) for record in self._answer("kernel_records")]
+
+for _method, _rebuilt in ANSWERS.items():
+    if _method not in vars(RecordingHost):
+        setattr(RecordingHost, _method, _recorded(_method))
+    if _method not in vars(ReplayHost):
+        setattr(ReplayHost, _method, _replayed(_method, _rebuilt))
 
 
 def _error(answer: Mapping[str, Any]) -> Exception:

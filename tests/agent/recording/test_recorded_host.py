@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import pathlib
 
@@ -17,6 +18,7 @@ from agent.host import (
     Memory,
     Missing,
     NoPermission,
+    NotApplicable,
     Process,
     Refused,
     Stuck,
@@ -74,6 +76,7 @@ QUESTIONS: list[tuple[str, ...]] = [
     ("read", "/proc/none"),
     ("run", "smartctl", "--json", "-a", "/dev/sda"),
     ("run", "hang"),
+    ("run", "nothing"),
     ("disks",),
     ("memory",),
     ("touch", "write", "/d1"),
@@ -203,6 +206,87 @@ def test_this_very_machine_recorded_and_replayed_gives_the_same_findings(tmp_pat
     assert essence(replayed) == essence(live)
 
 
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("read", ["/proc/never_asked"]),
+        ("read", ["/never/asked", 0]),
+        ("list_dir", ["/proc/never_asked"]),
+        ("link", ["/never/asked"]),
+        ("exists", ["/never/asked"]),
+        ("run", ["never_asked", "--help"]),
+        ("memory", []),
+    ],
+)
+def test_what_was_never_recorded_is_a_gap_and_not_missing(
+    tmp_path: pathlib.Path, method: str, arguments: list[object]
+) -> None:
+    RecordingHost(FakeHost()).write(str(tmp_path / "m"))
+
+    with pytest.raises(RecordingGap, match=str(tmp_path / "m")):
+        getattr(ReplayHost(str(tmp_path / "m")), method)(*arguments)
+
+
+def test_a_check_that_reads_what_no_recording_holds_says_so(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class NewCheck:
+        LIMITS: dict[str, object] = {}
+
+        @staticmethod
+        def find(host: Host) -> list[str]:
+            if not host.exists("/sys/kernel/new"):
+                raise NotApplicable("this kernel has nothing new")
+            return ["new"]
+
+    RecordingHost(FakeHost()).write(str(tmp_path / "m"))
+    monkeypatch.setattr(engine, "load", lambda name: NewCheck)
+    (finding,) = engine.run(ReplayHost(str(tmp_path / "m")), ["new"])
+
+    assert finding.status == "unknown" and "RecordingGap" in finding.verdict.reason
+
+
+def test_what_cannot_be_there_is_missing_though_nobody_asked_for_it(tmp_path: pathlib.Path) -> None:
+    recorder = RecordingHost(FakeHost(files={"/sys/class/net/eth0/mtu": "1500"}))
+    recorder.list_dir("/sys/class/net")
+    for ask in (recorder.list_dir, recorder.read):
+        with pytest.raises(Missing):
+            ask("/sys/class/raid")
+    recorder.write(str(tmp_path / "m"))
+    replay = ReplayHost(str(tmp_path / "m"))
+
+    for path in ("/sys/class/net/eth1", "/sys/class/net/eth1/mtu", "/sys/class/raid/a", "/sys/class/raid"):
+        with pytest.raises(Missing):
+            replay.read(path)
+    with pytest.raises(RecordingGap):
+        replay.read("/sys/class/net/eth0/speed")
+
+
+def test_a_recording_of_an_earlier_version_says_missing_of_all_that_it_lacks(tmp_path: pathlib.Path) -> None:
+    RecordingHost(FakeHost()).write(str(tmp_path / "m"))
+    answers = json.loads((tmp_path / "m" / "machine.json").read_text())
+    del answers["absent"]
+    (tmp_path / "m" / "machine.json").write_text(json.dumps(answers))
+    replay = ReplayHost(str(tmp_path / "m"))
+
+    with pytest.raises(Missing):
+        replay.read("/never/asked")
+    with pytest.raises(ToolMissing):
+        replay.run("never_asked")
+
+
+def test_every_question_to_a_machine_is_recorded_and_replayed() -> None:
+    questions = {name for name, method in vars(Host).items() if "raise NotImplementedError" in source(method)}
+
+    assert {"read", "disks", "kernel_records"} <= questions
+    for kind in (RecordingHost, ReplayHost, LiveHost):
+        assert not questions - set(vars(kind)), kind
+
+
+def source(method: object) -> str:
+    return inspect.getsource(method) if inspect.isfunction(method) else ""
+
+
 def test_a_missing_tool_is_replayed_with_its_package(tmp_path: pathlib.Path) -> None:
     missing = ToolMissing("ipmitool is not installed (package ipmitool)")
     recorder = RecordingHost(FakeHost(commands={"ipmitool sel info": missing}))
@@ -229,7 +313,7 @@ def test_of_a_socket_table_only_the_listening_ports_are_kept(tmp_path: pathlib.P
         "   1: 0D00020A:2384 0E00020A:A1B2 01 00000000:00000000 00:00000000 00000000  0  0 1473 1 0000000055c80194\n"
     )
     recorder = RecordingHost(FakeHost(files={"/proc/7/net/tcp": table}))
-    recorder.read("/proc/7/net/tcp")
+    sockets.listening_ports(recorder, 7)
     recorder.write(str(tmp_path / "m"))
 
     replayed = ReplayHost(str(tmp_path / "m"))
