@@ -257,8 +257,8 @@ def test_a_data_dir_without_its_mount_is_critical_and_its_size_is_unknown(tmp_pa
 
     finding = found["mounts", gone.path]
     assert (finding.status, finding.verdict.playbook) == ("critical", "replace-jbod-disk")
-    assert f"nothing is mounted at {gone.path}" in finding.verdict.reason
-    assert f"{gone.device} is there, not mounted" in finding.verdict.reason
+    assert f"{gone.path}: not mounted" in finding.verdict.reason
+    assert f"{gone.device} is present, not mounted" in finding.verdict.reason
     assert (found["disk_usage", gone.path].status, found["disk_balance", "data mounts"].status) == (
         "unknown",
         "unknown",
@@ -275,7 +275,7 @@ def test_two_swapped_disks_are_told_by_the_disk_that_should_be_there(tmp_path: p
     finding = found["mounts", one.path]
     assert (finding.status, found["mounts", other.path].status) == ("critical", "critical")
     assert f"{one.path} on {one.device}: should be UUID {other.uuid}" in finding.verdict.reason
-    assert f"this one belongs to {other.path}" in finding.verdict.reason
+    assert f"the mounted one belongs to {other.path}" in finding.verdict.reason
     assert f"{other.device} is mounted at {other.path}" in finding.verdict.reason
 
 
@@ -359,7 +359,7 @@ def test_a_mount_that_never_answers_is_critical_and_holds_up_nobody(tmp_path: pa
 
     line = first.found["mounts", hung.path]
     assert (first.code, line["status"], line["playbook"]) == (2, "critical", "hung-disk")
-    assert "hung: no answer to a stat for 4 s" in line["reason"]
+    assert "hung: no reply to stat for 4 s" in line["reason"]
     assert first.found["disk_usage", hung.path]["status"] == "unknown"
     assert first.found["disk_usage", well.path]["status"] == "ok"
     assert first.found["disk_balance", "data mounts"]["status"] == "unknown"
@@ -395,7 +395,7 @@ def test_writes_that_hang_behind_a_stat_that_answers_are_critical_until_they_ans
         "hung-disk",
         "write",
     )
-    assert f"on {disk.device}: hung: no answer to a write" in line["reason"]
+    assert f"on {disk.device}: hung: no reply to a write" in line["reason"]
     assert line["facts"]["completed_meanwhile"] == 0
     assert len(left) == 1
     assert again.found["mounts", disk.path]["facts"]["hung"] == ""
@@ -485,8 +485,8 @@ def test_a_log_dir_of_root_is_critical_for_a_broker_of_another_user_until_it_is_
             of_broker = look(host, "mounts")["mounts", disk.path]
 
     assert (of_root.status, of_root.verdict.playbook) == ("critical", "replace-jbod-disk")
-    assert "which belongs to root (mode 755)" in of_root.verdict.reason
-    assert of_broker.status == "ok" and "takes writes of" in of_broker.verdict.reason
+    assert "owned by root (mode 755)" in of_root.verdict.reason
+    assert of_broker.status == "ok" and "writable by" in of_broker.verdict.reason
 
 
 def test_a_tmpfs_over_a_data_mount_is_critical(tmp_path: pathlib.Path) -> None:

@@ -3,7 +3,7 @@
 Kafka never moves partitions between the disks of one broker by itself: the fullest disk fills up first, and then the
 broker loses it, however much room the others have.
 Warning: 20 points or more between the fullest and the emptiest data mount.
-Unknown: a data mount is missing or does not answer (see `mounts`), and the others are balanced.
+Unknown: a data mount is missing or does not respond (see `mounts`), and the others are balanced.
 Ok again: as soon as they are; move partitions between log dirs (kafka-reassign-partitions.sh with log_dirs).
 """
 
@@ -31,9 +31,9 @@ class Facts(NamedTuple):
 
 def find(host: Host) -> Sequence[str]:
     if host.expected.layout not in ("", "jbod"):
-        raise NotApplicable(f"layout is {host.expected.layout}: one file system, nothing to balance")
+        raise NotApplicable(f"layout {host.expected.layout}: one file system, nothing to balance")
     if len(set(host.expected.mount_paths)) < 2:
-        raise NotApplicable(f"{len(host.expected.mounts)} data mounts are known, nothing to balance")
+        raise NotApplicable(f"{len(host.expected.mounts)} data mounts expected, nothing to balance")
     return ["data mounts"]
 
 
@@ -51,14 +51,14 @@ def look(host: Host, item: str) -> Facts:
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     verdicts = [unknown(reason) for reason in facts.untold]
-    said = "no data mount answers"
+    said = "no data mount responds"
     if facts.used_percent:
         emptiest, *_, fullest = sorted([*facts.used_percent, *facts.used_percent], key=lambda row: row[1])
         spread = fullest[1] - emptiest[1]
         said = (
-            f"{spread:.0f} points between {fullest[0]} ({fullest[1]:.0f} % full, the fullest) and "
-            f"{emptiest[0]} ({emptiest[1]:.0f} %, the emptiest) of {len(facts.used_percent)} data mounts"
+            f"{spread:.0f} points between {fullest[0]} ({fullest[1]:.0f} % used) and "
+            f"{emptiest[0]} ({emptiest[1]:.0f} %), of {len(facts.used_percent)} data mounts"
         )
         if spread >= limits["spread_points_warning"]:
-            verdicts.append(warning(f"{said}, should be below {limits['spread_points_warning']}", PLAYBOOK))
+            verdicts.append(warning(f"{said}, limit {limits['spread_points_warning']} points", PLAYBOOK))
     return combine(verdicts, healthy=said)

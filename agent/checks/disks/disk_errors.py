@@ -1,15 +1,15 @@
-"""What did the kernel say of this disk, its controller or its file system?
+"""Has the kernel logged errors of this disk, its controller or its file system?
 
-Kafka finds a broken disk by the first request that fails; the kernel tells earlier. Each line is told once, many lines
+Kafka notices a broken disk when a request fails; the kernel logs it earlier. Each line is counted once, many lines
 of one kind are one finding: "41 medium errors since 02:58Z, last 03:12Z". The item is the disk (partitions count as
 their disk), the md array, the device-mapper or loop device, the controller, or `blocked tasks`.
 Critical: a device taken offline and not back, a file-system error or shutdown, a remount read-only, an aborted journal,
 a failed md member, a faulty controller, a controller or array that did not come up, a fatal PCIe error, a hardware
-error or predicted failure told by the drive, or 50 medium or I/O errors.
+error or predicted failure reported by the drive, or 50 medium or I/O errors.
 Warning: any medium or I/O error, command timeout, reset, link error, repaired read, degraded array, hung task or
 uncorrected PCIe error, 100 corrected PCIe errors in an hour, and a file system that an operator shut down.
 Unknown: the item `kernel log`, when lines were overwritten before they were read; /dev/kmsg cannot be read.
-Ok again: 24 hours after the last such line (`clear_after_hours`), after a reboot, or when another disk took its place.
+Ok again: 24 hours after the last such line (`clear_after_hours`), after a reboot, or when the disk was replaced.
 """
 
 from __future__ import annotations
@@ -155,10 +155,10 @@ def look(host: Host, item: str) -> Facts:
     remembered = returned_disks.still_true(host, SUBJECT, item)
     chains = incidents.chains_of(remembered)
     if item == DISKS:
-        block_devices.disks(host)  # tells why there are none
+        block_devices.disks(host)  # raises why there are none
     known = _known(host)
     if item in host.expected.disks and item not in known and not chains:
-        raise CannotTell(f"the inventory expects the disk {item}, but the kernel shows no such disk")
+        raise CannotTell(f"the inventory expects disk {item}, but the kernel lists no such disk")
     now = host.now()
     oldest = min((record.at for record in kernel_log.records(host)), default=now - host.uptime_s())
     return Facts(
@@ -191,7 +191,7 @@ def _note(host: Host) -> kernel_log.News:
     returned_disks.swaps(host)
     news = kernel_log.note_together(host, SUBJECT, digest)
     if news.lost and not news.first:
-        text = "overwritten in the kernel's ring buffer before they were read; run more often or enlarge log_buf_len"
+        text = "overwritten in the kernel's ring buffer before they were read; run more often or increase log_buf_len"
         host.state.add_incidents(SUBJECT, KERNEL_LOG, [Incident(LOST, host.now(), news.lost, text)])
     return news
 
@@ -230,10 +230,10 @@ def _judge_kind(facts: Facts, number: int, rule: Rule, limits: Mapping[str, Any]
 
 
 def _quiet(facts: Facts) -> str:
-    missing = f" ({facts.lost_lines} lines of it are missing)" if facts.lost_lines else ""
+    missing = f" ({facts.lost_lines} lines lost)" if facts.lost_lines else ""
     if facts.kinds:
-        return f"quiet for {min(facts.hours_ago):.0f} h; {_said(facts, 0)}{missing}"
-    return f"the kernel log since {facts.log_since} tells of no trouble{missing}"
+        return f"no new errors for {min(facts.hours_ago):.0f} h; {_said(facts, 0)}{missing}"
+    return f"no errors in the kernel log since {facts.log_since}{missing}"
 
 
 def _said(facts: Facts, number: int) -> str:

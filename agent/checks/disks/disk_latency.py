@@ -1,11 +1,11 @@
-"""How long does each physical disk take to answer, and does it answer at all?
+"""Does each physical disk complete its requests, and how long do they take?
 
 Averages between this run and the last one; on the first run of a boot, since the boot.
-Kafka's own limits are stricter, but a busy disk is not a sick one: the absolute limits here are high, and the cluster
-check slow_disk compares each disk with its peers.
-Warning: reads or writes took 200 ms on average (50 ms on a solid-state disk), with enough of them to tell.
-Critical: requests were waiting in the last run, are waiting now, and not one was answered in between: the disk hangs.
-Ok again: in the first run in which it answers in time.
+Kafka's own limits are stricter, but a busy disk is not a failing one: the absolute limits here are high, and the
+cluster check slow_disk compares each disk with its peers.
+Warning: reads or writes took 200 ms on average (50 ms on a solid-state disk), over at least 100 of them.
+Critical: requests were waiting in the last run, are waiting now, and none completed in between: the disk hangs.
+Ok again: in the first run in which its requests complete in time.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Facts(NamedTuple):
 def find(host: Host) -> Sequence[str]:
     disks = block_devices.physical(host)
     if not disks:
-        raise CannotTell("the kernel shows no physical disk")
+        raise CannotTell("the kernel lists no physical disk")
     return disks
 
 
@@ -76,12 +76,13 @@ def look(host: Host, item: str) -> Facts:
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     if facts.waited_before and facts.in_flight and not facts.answered and facts.seconds >= limits["hung_after_s"]:
         return critical(
-            f"{facts.disk} hangs: {facts.in_flight} requests wait, none was answered in {facts.seconds:.0f} s", PLAYBOOK
+            f"{facts.disk} hangs: {facts.in_flight} requests in flight, none completed in {facts.seconds:.0f} s",
+            PLAYBOOK,
         )
     kind = "rotational" if facts.rotational else "solid_state"
     highest = limits[f"{kind}_await_ms_warning"]
     slow = [
-        warning(f"{facts.disk}: {what} took {ms:.0f} ms on average since {facts.since}, should be below {highest} ms")
+        warning(f"{facts.disk}: {what} took {ms:.0f} ms on average since {facts.since}, limit {highest} ms")
         for what, count, ms in (("reads", facts.reads, facts.r_await_ms), ("writes", facts.writes, facts.w_await_ms))
         if ms is not None and ms >= highest and count >= limits["min_ios"]
     ]

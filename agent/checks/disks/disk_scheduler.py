@@ -1,7 +1,7 @@
-"""Does the I/O scheduler of the data disks leave the ordering to the disk?
+"""Does the I/O scheduler of the data disks leave the order of requests to the disk?
 
 Warning: anything but none, noop, deadline or mq-deadline (bfq, kyber and cfq cost a broker throughput).
-Ok again: as soon as the setting is back; it must also stand in a udev rule or a tuned profile to outlive a reboot.
+Ok again: as soon as the setting is back; set it in a udev rule or a tuned profile too, so that it survives a reboot.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Facts(NamedTuple):
 def find(host: Host) -> Sequence[str]:
     found = sorted(block_devices.carrying_data(host))
     if not found:
-        raise CannotTell("the kernel shows no physical disk")
+        raise CannotTell("the kernel lists no physical disk")
     return found
 
 
@@ -50,13 +50,13 @@ def parse(text: str, path: str) -> Tuple[str, Tuple[str, ...]]:
         return match.group(1), tuple(word.strip("[]")[:40] for word in words[:20])
     if words == ["none"]:
         return "none", ("none",)
-    raise CannotTell(f"{path} holds {text[:40]!r}, which names no scheduler")
+    raise CannotTell(f"{path} contains {text[:40]!r}, no scheduler")
 
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     good = str(limits["good_schedulers"]).split()
     where = f" below {', '.join(facts.mounts)}" if facts.mounts else ""
     if facts.scheduler in good:
-        return ok(f"{facts.disk}{where} uses {facts.scheduler}")
+        return ok(f"{facts.disk}{where}: scheduler {facts.scheduler}")
     better = next((name for name in good if name in facts.offered), good[0])
-    return warning(f"{facts.disk}{where} uses the scheduler {facts.scheduler}, should be {better}", PLAYBOOK)
+    return warning(f"{facts.disk}{where}: scheduler {facts.scheduler}, should be {better}", PLAYBOOK)

@@ -1,11 +1,11 @@
 """Is a file system filling up?
 
-A full data disk is a read-only one for Kafka: the broker takes its log dir offline.
+When a data disk is full, the broker takes its log dir offline.
 Warning: a data mount has 75 % of its space or of its inodes in use; `/`, or `/root` and `/var` where they are mounts
 of their own, 80 %.
 Critical: 85 % of a data mount, 90 % of the others.
-Percent as `df` reckons it: used / (used + available); blocks reserved for root are neither.
-Unknown: the mount is missing, hangs or gives errors (what that means is told by `mounts`).
+Percent as in `df`: used / (used + available); blocks reserved for root are neither.
+Unknown: the mount is missing, hangs or returns errors (see `mounts`).
 Ok again: as soon as there is room. Delete or move partitions; do not delete segment files by hand.
 """
 
@@ -65,9 +65,9 @@ def look(host: Host, item: str) -> Facts:
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     space = (
-        f"{facts.path} is {facts.used_percent:.1f} % full, {_gb(facts.free_bytes)} of {_gb(facts.total_bytes)} GB free"
+        f"{facts.path}: {facts.used_percent:.1f} % used, {_gb(facts.free_bytes)} of {_gb(facts.total_bytes)} GB free"
     )
-    inodes = f"{facts.path} has used {facts.inodes_used_percent:.1f} % of its inodes, {facts.inodes_free} are free"
+    inodes = f"{facts.path}: {facts.inodes_used_percent:.1f} % of inodes used, {facts.inodes_free} free"
     kind = "data" if facts.data else "system"
     warn, alarm = limits[f"{kind}_percent_warning"], limits[f"{kind}_percent_critical"]
     verdicts = [
@@ -79,9 +79,9 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
 
 def _level(percent: float, said: str, warn: float, alarm: float) -> Verdict:
     if percent >= alarm:
-        return critical(f"{said}, should be below {alarm} %", PLAYBOOK)
+        return critical(f"{said}, limit {alarm} %", PLAYBOOK)
     if percent >= warn:
-        return warning(f"{said}, should be below {warn} %", PLAYBOOK)
+        return warning(f"{said}, limit {warn} %", PLAYBOOK)
     return ok(said)
 
 

@@ -1,13 +1,13 @@
-"""Is every data mount there, on its own disk, and does it really take writes?
+"""Is every data mount mounted from its own disk, and can it be written to?
 
 Data mounts: those of the inventory, or those that hold the brokers' log dirs; and ZooKeeper's dataDir and dataLogDir.
 Critical: nothing is mounted (the broker then fills the root disk); another disk is mounted than should be, or memory
-(tmpfs), an overlay or a network file system; the file system is read-only, shut down or gives errors, whatever the
-mount table says of it ("rw" proves nothing: a one-byte unnamed file is created, synced and dropped, as the server's
+(tmpfs), an overlay or a network file system; the file system is read-only, shut down or returns errors, whatever the
+mount table states ("rw" proves nothing: a one-byte unnamed file is created, synced and dropped, as the server's
 own user); that user may not write; it is hung; it is full; ext4 counted new errors within a day.
-Warning: ext4 counted errors in the last days; it is slow to answer while its disk still works; fstab does not fit what
-is mounted, so that a reboot would change it; the data lie in the overlay of a container.
-Unknown: not root, or the inventory names a serial number or UUID that this machine does not tell.
+Warning: ext4 counted errors in the last days; it responds slowly while its disk still works; fstab differs from what
+is mounted, so that a reboot would change it; the data are in the overlay of a container.
+Unknown: not root, or the inventory names a serial number or UUID that this machine does not report.
 Ok again: as soon as the mount is as it should be. Errors that ext4 counted stay a warning until e2fsck or 30 days.
 """
 
@@ -73,9 +73,9 @@ def find(host: Host) -> Sequence[str]:
     if host.expected.mounts or (paths and "broker" not in host.expected.roles):
         return paths
     if "broker" in host.expected.roles:
-        or_root = "" if host.is_root() else ", or let root read the broker's configuration"
-        raise CannotTell(f"a broker, but its data mounts are not known: name them in the inventory{or_root}")
-    raise unless_unsure(host, "no data mounts are expected on this machine")
+        or_root = "" if host.is_root() else ", or make the broker's configuration readable by root"
+        raise CannotTell(f"data mounts of this broker unknown: name them in the inventory{or_root}")
+    raise unless_unsure(host, "no data mounts expected on this machine")
 
 
 def look(host: Host, item: str) -> Facts:
@@ -134,7 +134,7 @@ def _ext4(host: Host, mount: mount_table.Mount) -> Dict[str, Any]:
     try:
         seen = file_system.ext4_errors(host, mount_identity.device_of(host, mount))
     except CannotTell as error:
-        return {"ext4_untold": (f"what errors ext4 counted: {error}",)}
+        return {"ext4_untold": (f"the errors that ext4 counted: {error}",)}
     if seen is None:
         return {}
     known = seen.last_at > 0
@@ -149,7 +149,7 @@ def _ext4(host: Host, mount: mount_table.Mount) -> Dict[str, Any]:
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     its_disk = f"; {facts.its_disk}" if facts.its_disk else ""
     if not facts.mounted:
-        said = f"nothing is mounted at {facts.where}, what is written there goes to {facts.lands_on}{its_disk}"
+        said = f"{facts.where}: not mounted, writes go to {facts.lands_on}{its_disk}"
         return critical(said, "replace-jbod-disk")
     rules = (_hanging, _no_disk, _failing, _read_only, _ext4_errors, _other_disk, _untold, _after_reboot)
     verdict = combine([found for rule in rules for found in rule(facts, limits)], healthy=_healthy(facts))
@@ -158,17 +158,17 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
 
 def _healthy(facts: Facts) -> str:
     old = f"; {facts.ext4_errors} old ext4 errors, last {facts.ext4_last_error_at}" if facts.ext4_errors else ""
-    by = f" of {facts.writer}" if facts.writer else ""
-    return f"{facts.fstype}, {f'takes writes{by}' if facts.probed else 'mounted rw, not proven by a write'}{old}"
+    by = f" by {facts.writer}" if facts.writer else ""
+    return f"{facts.fstype}, {f'writable{by}' if facts.probed else 'mounted rw, write not tested'}{old}"
 
 
 def _hanging(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     if not facts.hung:
         return
     waited = f"{facts.hung_s:.0f} s" if facts.hung_s < 120 else f"{facts.hung_s / 60:.0f} min"
-    said = f"no answer to a {facts.hung} for {waited}"
+    said = f"no reply to {facts.hung} for {waited}"
     if facts.completed_meanwhile and facts.hung_s < limits["hung_seconds_critical"]:
-        yield warning(f"slow: {said}, while the disk finished {facts.completed_meanwhile} requests", "hung-disk")
+        yield warning(f"slow: {said}, while the disk completed {facts.completed_meanwhile} requests", "hung-disk")
     else:
         yield critical(f"hung: {said}", "hung-disk")
 
@@ -180,7 +180,7 @@ def _no_disk(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     over = f", mounted over {facts.covers}" if facts.covers else ""
     kind = kinds.no_disk(facts.fstype)
     if kind == kinds.OVERLAY and facts.where.startswith("/ on "):
-        yield warning(f"{facts.fstype}: the data lie in the root of a container and go with it")
+        yield warning(f"{facts.fstype}: the data are in the root of a container and are lost with it")
     elif kind:
         yield critical(f"{facts.fstype}{over}: {kind}", "replace-jbod-disk")
 
@@ -194,14 +194,14 @@ def _failing(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
         room = "" if facts.free_bytes is None else f", {facts.free_bytes >> 20} MB and {facts.inodes_free} inodes free"
         yield critical(f"full: {fails}{room}", "full-disk")
     elif error == "ENOENT" and facts.write_error:
-        yield critical(f"the broker's log dir {facts.probed} does not exist", "replace-jbod-disk")
+        yield critical(f"log dir {facts.probed} does not exist", "replace-jbod-disk")
     elif error in ("EOPNOTSUPP", "ENOTSUP"):  # one number, two names
-        yield unknown(f"a write cannot be proven: {facts.fstype} has no unnamed files (O_TMPFILE)")
+        yield unknown(f"cannot test writes: {facts.fstype} does not support O_TMPFILE")
     elif facts.denied_by:
-        who = f"the server's own user {facts.writer} may not write to {facts.probed}"
-        yield critical(f"{who}, which belongs to {facts.denied_by}", "replace-jbod-disk")
+        who = f"the server's user {facts.writer} cannot write to {facts.probed}"
+        yield critical(f"{who}, owned by {facts.denied_by}", "replace-jbod-disk")
     elif facts.unproven:
-        yield unknown(f"a write cannot be proven: {facts.unproven}")
+        yield unknown(f"cannot test writes: {facts.unproven}")
     elif error:
         yield unknown(f"{fails}{', needs root' if error in ('EACCES', 'EPERM') else ''}")
 
@@ -227,7 +227,7 @@ def _ext4_errors(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
 
 def _other_disk(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     if facts.wrong:
-        owner = f"; this one belongs to {facts.belongs_to}" if facts.belongs_to else ""
+        owner = f"; the mounted one belongs to {facts.belongs_to}" if facts.belongs_to else ""
         its_disk = f"; {facts.its_disk}" if facts.its_disk else ""
         yield critical(f"should be {' and '.join(facts.wrong)}{owner}{its_disk}", "replace-jbod-disk")
     if facts.fstype_expected not in ("", facts.fstype):
@@ -236,13 +236,13 @@ def _other_disk(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
 
 def _untold(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     for reason in facts.untold + facts.ext4_untold:
-        yield unknown(f"cannot tell {reason}")
+        yield unknown(f"cannot determine {reason}")
 
 
 def _after_reboot(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     if facts.fstab_problem:
         yield warning(facts.fstab_problem)
     if facts.options_lost:
-        yield warning(f"{','.join(facts.options_lost)} of /etc/fstab is not in effect until a remount", "tune-os")
+        yield warning(f"{','.join(facts.options_lost)} in /etc/fstab is not in effect until a remount", "tune-os")
     if facts.options_only_now:
-        yield warning(f"{','.join(facts.options_only_now)} is not in /etc/fstab, lost after a reboot", "tune-os")
+        yield warning(f"{','.join(facts.options_only_now)} is not in /etc/fstab: lost after a reboot", "tune-os")

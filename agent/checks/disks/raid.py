@@ -1,15 +1,15 @@
-"""Does every array still have all its disks, and would it survive the loss of one more?
+"""Does every array have all its disks, and would it survive the loss of one more?
 
 Arrays of Linux (md; btrfs and ZFS below a data mount) and of RAID controllers (storcli and perccli of both generations,
 ssacli, MegaCli, arcconf, mvcli); the controllers themselves (battery, write cache, foreign and bad disks), and the
 layout that the inventory names.
-Warning: an array rebuilds, copies differed in the last check, a member had errors or is predicted to fail, a write
-cache has lost its battery or is off where it could be on (writes are slow), the layout is not what the inventory says.
+Warning: an array is rebuilding, copies differed in the last check, a member had errors or is predicted to fail, a write
+cache has lost its battery or is off where it could be on (writes are slow), the layout is not that of the inventory.
 A missing spare is no fault.
-Critical: an array is degraded, does not run or lost data; a mirror's last disk is itself in trouble (one failure from
+Critical: an array is degraded, not running or has lost data; a mirror's last disk is failing too (one failure from
 data loss).
-Unknown: a RAID controller is there and its tool is not installed or says something that we do not know, or no tool of
-its driver is read here (then the reason names the one to ask).
+Unknown: the tool of a RAID controller is not installed or its output cannot be read, or the agent supports no tool for
+its driver (the reason names the one to use).
 Ok again: as soon as the array is whole; errors of members 7 days after the last one.
 """
 
@@ -34,7 +34,7 @@ LAYOUTS = ("jbod", "raid10")
 
 
 class Facts(NamedTuple):
-    """kind: array, controller or layout. percent and left_s: -1 when not told.
+    """kind: array, controller or layout. percent and left_s: -1 when unknown.
 
     exposed: mirrors with one disk left, as (gone, last, what is wrong with the last, what else is known of it).
     member_errors: (disk, read errors, hours since the last was seen). mirrors: the disks that hold the same data.
@@ -132,27 +132,27 @@ def _array(host: Host, array: Array) -> Facts:
 
 
 def _has_errors(member: Member) -> bool:
-    """Of a failed member its failure is told, and nothing of it is repaired any more."""
+    """A failed member is reported as failed; its read errors are no longer repaired."""
     return member.errors > 0 and member.state not in (raid.FAILED, raid.MISSING)
 
 
 def _layout(host: Host) -> Facts:
     seen, named = subjects.layout(host), host.expected.layout
-    troubles = () if seen == named else (f"the layout is {seen}, the inventory says {named}",)
-    return Facts(LAYOUT, seen, raid.OPTIMAL, "as the inventory says", 0, troubles=troubles)
+    troubles = () if seen == named else (f"layout {seen}, the inventory expects {named}",)
+    return Facts(LAYOUT, seen, raid.OPTIMAL, "as in the inventory", 0, troubles=troubles)
 
 
 def _running(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     if facts.state == raid.FAILED:
-        why = mdstat.NOT_RUNNING.get(facts.said, "it does not run")
-        return [critical(f"{facts.level} array is {facts.said}: {why}{_gone(facts)}", PLAYBOOK)]
+        why = mdstat.NOT_RUNNING.get(facts.said, "not running")
+        return [critical(f"{facts.level} array failed ({facts.said}): {why}{_gone(facts)}", PLAYBOOK)]
     if facts.state == raid.UNKNOWN:
-        return [unknown(f"the state of this {facts.level} array cannot be told: {facts.said}")]
+        return [unknown(f"{facts.level} array: state unknown: {facts.said}")]
     return []
 
 
 def _redundancy(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
-    found = [critical(f"data lost: {names} held the same data and are gone", PLAYBOOK) for names in facts.lost]
+    found = [critical(f"data lost: {names} held the same data and both are gone", PLAYBOOK) for names in facts.lost]
     for gone, last, trouble, _ in facts.exposed:
         if trouble:
             what = "is rebuilding" if gone in facts.rebuilding else "failed"
@@ -174,7 +174,7 @@ def _work(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     if facts.state != raid.REBUILDING and not facts.rebuilding:
         return []
     what = f"rebuilding {', '.join(facts.rebuilding)}" if facts.rebuilding else f"{facts.action or 'rebuild'} under way"
-    percent = f"{facts.percent:g} % done" if facts.percent >= 0 else "progress not told"
+    percent = f"{facts.percent:g} % done" if facts.percent >= 0 else "progress unknown"
     left = f", about {facts.left_s / 3600:.1f} h left" if facts.left_s >= 0 else ""
     return [warning(f"{facts.level} array: {what}, {percent}{left}", PLAYBOOK)]
 
@@ -191,13 +191,13 @@ def _reports(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
 
 
 def _playbook(facts: Facts, trouble: str) -> str:
-    """A battery, a fan or a layout is nothing that a new disk mends."""
+    """A new disk repairs no battery, fan or layout."""
     return PLAYBOOK if facts.kind == "array" or "disk" in trouble else ""
 
 
 def _errors(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     return [
-        warning(f"{name}: {errors} {facts.errors_are}, the last seen {hours:.0f} h ago", PLAYBOOK)
+        warning(f"{name}: {errors} {facts.errors_are}, last {hours:.0f} h ago", PLAYBOOK)
         for name, errors, hours in facts.member_errors
         if errors >= limits["member_errors_warning"] and 0 <= hours < limits["clear_after_hours"]
     ]

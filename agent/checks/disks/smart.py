@@ -1,9 +1,9 @@
-"""Does each physical disk still trust itself, by what its SMART data say?
+"""Is each physical disk healthy by its SMART data?
 
-Asked of each disk once: those of a JBOD machine and of md arrays, and those behind a RAID card (its virtual disks
-are skipped, for they have no SMART). Growth is over 7 days, from what earlier runs saw.
+Each disk is read once: those of a JBOD machine and of md arrays, and those behind a RAID card (its virtual disks
+are skipped, they have no SMART). Growth is over 7 days, from what earlier runs saw.
 
-Critical: the drive calls itself failing or an attribute foretells it; a self-test failed and no extended one has
+Critical: the drive reports itself failing or an attribute predicts it; a self-test failed and no extended one has
 passed since; uncorrectable errors (187) above 5; more than 30 sectors reallocated (5) in 7 days, or above 1000 of
 them with growth, with pending ones beside, or on a disk with sectors of 4 KiB; pending or unreadable sectors (197,
 198) above 16 and growing, or 1000; any end-to-end error (184); SAS grown defects, uncorrected errors or NVMe media
@@ -19,9 +19,9 @@ threshold; too hot by the drive's own measure; new CRC errors (199: cable) or er
 
 Unknown: no answer, asleep, SMART switched off, no overall status, no root, no smartctl.
 
-Ok again: when the numbers stand still (for 30 days where a count or a growth of 30 days was the reason, for 7 days
+Ok again: when the numbers are stable (for 30 days where a count or a growth of 30 days was the reason, for 7 days
 where one of 7 days was; pending sectors when they are gone), or the disk was replaced. A vanished disk is ok when it is
-back; without an inventory it is forgotten after 7 days, or as soon as a new disk stands in for it.
+back; without an inventory it is forgotten after 7 days, or as soon as a new disk replaces it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def find(host: Host) -> Sequence[str]:
     if problem and not items:
         raise problem
     if not items:
-        raise CannotTell("neither udev nor smartctl --scan shows a disk")
+        raise CannotTell("neither udev nor smartctl --scan lists a disk")
     # Without smartctl or root every disk says so itself.
     return items + [SCAN_ITEM] if problem and not isinstance(problem, (ToolMissing, NoPermission)) else items
 
@@ -66,7 +66,7 @@ def look(host: Host, item: str) -> Facts:
     if lost:
         raise CannotTell(lost.why)
     if member is None:
-        raise smart_disks.scan_problem(host) or CannotTell(f"{item} is no longer to be seen")
+        raise smart_disks.scan_problem(host) or CannotTell(f"{item} is no longer listed")
     if member.skip:
         raise NotApplicable(member.skip)
     facts = smartctl.read(host, member.path, member.kind)

@@ -15,7 +15,7 @@ def disks(host: Host) -> Dict[str, Disk]:
     """Every whole disk by its kernel name; CannotTell if the machine shows none at all."""
     found = {disk.name: disk for disk in host.disks()}
     if not found:
-        raise CannotTell("the kernel shows no block device")
+        raise CannotTell("the kernel lists no block device")
     return found
 
 
@@ -48,7 +48,7 @@ def behind(host: Host, device: str) -> List[str]:
     """
     found = _below(host, disk_of(host, device), set())
     if not found:
-        raise CannotTell(f"{device} stands on itself")
+        raise CannotTell(f"{device} is its own parent device")
     return sorted(found)
 
 
@@ -99,7 +99,7 @@ def disk_of(host: Host, device: str) -> str:
     for disk in whole:
         if name.startswith(disk) and host.exists(f"/sys/block/{disk}/{name}"):
             return disk
-    raise Missing(f"{device} is no block device of this machine")
+    raise Missing(f"{device} is not a block device of this machine")
 
 
 @cached_per_run

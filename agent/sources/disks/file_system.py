@@ -79,15 +79,15 @@ def owner(host: Host, folder: str) -> str:
 def usage(host: Host, path: str) -> Usage:
     """How full the file system mounted at `path` is; CannotTell if nothing is mounted there or it does not answer."""
     if _mounted(host, path) and answers(host, path).hung_s:
-        raise CannotTell(f"{path} does not answer (see mounts)")
+        raise CannotTell(f"{path} does not respond (see mounts)")
     touched = host.touch("usage", path, deadline_s=USAGE_DEADLINE_S)
     if touched.error:
         raise CannotTell(f"statvfs of {path} fails with {touched.error}")
     numbers = [touched.facts.get(name) for name in Usage._fields]
     if not all(isinstance(number, int) and number >= 0 for number in numbers):
-        raise CannotTell(f"statvfs of {path} gave no numbers")
+        raise CannotTell(f"statvfs of {path} returned no numbers")
     if not touched.facts["total_bytes"]:
-        raise CannotTell(f"statvfs of {path} gives it no size")
+        raise CannotTell(f"statvfs of {path} returned size 0")
     return Usage(*numbers)  # type: ignore[arg-type]
 
 
@@ -144,7 +144,7 @@ def _probe(host: Host, kind: str, mount: Mount, path: str, deadline_s: float, *a
         state, began = process(host, stuck.pid)
         if state == "R":
             raise CannotTell(
-                f"{kind} of {path}: the machine is too busy, no processor time in {deadline_s:.0f} s"
+                f"{kind} of {path}: no CPU time within {deadline_s:.0f} s, the machine is overloaded"
             ) from None
         since = left.since if left else host.now() - deadline_s
         host.state.remember(key, [since, host.boot_id(), mount.number, stuck.pid, began])

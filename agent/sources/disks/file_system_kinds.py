@@ -11,9 +11,9 @@ SICK = {
 }
 FULL = ("ENOSPC", "EDQUOT")
 
-MEMORY = "in memory, gone after a reboot"
+MEMORY = "in memory, lost after a reboot"
 OVERLAY = "an overlay, not the file system of a data disk"
-NETWORK = "a network file system, no disk of this machine"
+NETWORK = "a network file system, not a disk of this machine"
 NO_DISK = {
     **dict.fromkeys(("tmpfs", "ramfs", "devtmpfs"), MEMORY),
     **dict.fromkeys(("overlay", "aufs", "squashfs"), OVERLAY),

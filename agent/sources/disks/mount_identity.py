@@ -94,7 +94,7 @@ def whereabouts(host: Host, expected: ExpectedMount) -> str:
     if not disk:
         return ""
     at = [mount.path for mount in mount_table.mounts(host) if disk in (*_disks(host, mount), _whole(host, mount))]
-    place = f"is mounted at {', '.join(dict.fromkeys(at))}" if at else "is there, not mounted"
+    place = f"is mounted at {', '.join(dict.fromkeys(at))}" if at else "is present, not mounted"
     return f"{block_devices.describe(host, disk)} {place}"
 
 
@@ -103,12 +103,12 @@ def drift(host: Host, mount: Mount) -> Drift:
     entry = mount_table.fstab_entry(host, mount.path)
     if entry is None:
         kept = _is_mounted_by_others(host, mount) or host.exists(mount_table.mount_unit(mount.path))
-        return Drift("" if kept else "not in /etc/fstab, gone after a reboot")
+        return Drift("" if kept else "not in /etc/fstab: not mounted after a reboot")
     listed = mount_table.in_effect(entry.options)
     now = set(mount.options) & set(mount_table.SHOWN)
     problem, untold = _other_device(host, entry.source, mount)
     if "noauto" in entry.options and "x-systemd.automount" not in entry.options:
-        problem = problem or "noauto in /etc/fstab, gone after a reboot"
+        problem = problem or "noauto in /etc/fstab: not mounted after a reboot"
     return Drift(problem, untold, tuple(sorted(listed - now)), tuple(sorted(now - listed)))
 
 
@@ -127,14 +127,14 @@ def _other_device(host: Host, source: str, mount: Mount) -> Tuple[str, Tuple[str
     try:
         named = mount_table.device(host, source)
     except Missing:
-        return f"/etc/fstab names {source}, which is not there: gone after a reboot", ()
+        return f"/etc/fstab names {source}, which does not exist: not mounted after a reboot", ()
     except CannotTell as error:
         return "", (f"whether it is what /etc/fstab names: {error}",)
     mounted = device_of(host, mount)
     return (
         ""
         if named == mounted or named in block_devices.btrfs_devices(host, mounted)
-        else f"/etc/fstab names {source} ({named}), not the mounted {mounted}"
+        else f"/etc/fstab names {source} ({named}), but {mounted} is mounted"
     ), ()
 
 
@@ -161,7 +161,7 @@ def _serials(host: Host, mount: Mount) -> Set[str]:
     disks = block_devices.disks(host)
     known = {_plain(word) for name in names if name in disks for word in (disks[name].serial, disks[name].wwn)} - {""}
     if not known:
-        raise CannotTell(f"{', '.join(names) or mount.source} tells no serial number")
+        raise CannotTell(f"{', '.join(names) or mount.source} reports no serial number")
     return known
 
 

@@ -200,7 +200,7 @@ def device(host: Host, source: str) -> str:
     folder = UDEV_FOLDERS.get(kind.upper(), "") if separator else ""
     if folder:
         if not host.exists(folder):
-            raise CannotTell(f"{source} cannot be followed: no {folder} (udev)")
+            raise CannotTell(f"cannot resolve {source}: no {folder} (udev)")
         path = f"{folder}/{udev_name(value.strip(chr(34)))}"
     else:
         path = source if source.startswith("/") else f"/dev/{source}"

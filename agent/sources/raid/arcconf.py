@@ -52,9 +52,9 @@ def parse(number: str, text: str) -> Controller:
     """One controller with its logical devices; CannotTell if the text tells of none or does not come to its end."""
     reading = arcconf_rows.read(text)
     if not reading.logical and "Controller Status" not in reading.controller:
-        raise CannotTell(f"arcconf lists nothing of controller {number}")
+        raise CannotTell(f"arcconf lists no data for controller {number}")
     if END not in text:
-        raise CannotTell(f"arcconf's output of controller {number} is cut short: it does not say that it completed")
+        raise CannotTell(f"arcconf's output for controller {number} is truncated: no completion message")
     arrays = tuple(_array(number, facts, rows) for facts, rows in zip(reading.logical, reading.segments))
     _check_counts(number, reading, arrays)
     return Controller(
@@ -76,7 +76,9 @@ def _check_counts(number: str, reading: Reading, arrays: Sequence[Array]) -> Non
     """Its own counts against what was read of its logical devices."""
     match = COUNTS.match(reading.controller.get("Logical devices/Failed/Degraded", ""))
     if match and int(match.group(1)) != len(arrays):
-        raise CannotTell(f"arcconf counts {match.group(1)} logical devices of controller {number}, lists {len(arrays)}")
+        raise CannotTell(
+            f"arcconf counts {match.group(1)} logical devices on controller {number}, but lists {len(arrays)}"
+        )
 
 
 def _good(said: str) -> bool:
@@ -91,20 +93,20 @@ def _faults(reading: Reading) -> Tuple[str, ...]:
 
 def _troubles(number: str, reading: Reading) -> List[str]:
     found = [
-        f"battery is {reading.battery[name][:60]}: the write cache is not safe"
+        f"battery {reading.battery[name][:60]}: write cache not protected"
         for name in BATTERY
         if not _good(reading.battery.get(name, ""))
     ]
     cache = reading.controller.get("Cache Status") or reading.battery.get("Cache Status") or ""
     if not _good(cache):
         why = reading.controller.get("Cache State Details") or reading.controller.get("Cache State") or ""
-        found.append(f"write cache is off ({cache[:60]}{': ' if why else ''}{why[:100]}): writes are slow")
+        found.append(f"write cache off ({cache[:60]}{': ' if why else ''}{why[:100]}): writes are slow")
     for facts in reading.logical:
         if facts.get("Write-cache setting", "").startswith("Enabled") and facts.get("Write-cache status") == "Off":
-            found.append(f"logical device {facts['number']} writes through, its write cache is off: writes are slow")
+            found.append(f"logical device {facts['number']}: write-through, write cache off: writes are slow")
     defunct = reading.controller.get("Defunct disk drive count", "0")
     if defunct.isdigit() and int(defunct):
-        found.append(f"it counts {int(defunct)} defunct disk(s)")
+        found.append(f"defunct disks: {int(defunct)}")
     return found + [trouble for trouble in map(_device_trouble, reading.devices) if trouble]
 
 

@@ -1,4 +1,4 @@
-"""The rows of arcconf's `getconfig N`, sorted by the part that they speak of, in its older layout and its newer one."""
+"""The rows of arcconf's `getconfig N`, sorted by the part that they describe, in its older layout and its newer one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST_ROW = 400
 
 
 class Segment(NamedTuple):
-    """A disk of a logical device. group: the mirror that it belongs to, empty where nobody tells."""
+    """A disk of a logical device. group: the mirror that it belongs to, empty where it is not printed."""
 
     group: str
     state: str

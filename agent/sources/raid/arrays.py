@@ -123,10 +123,10 @@ def odd_list(listed: int, announced: int) -> str:
     """What is odd about a list of disks, in words that go after the state; empty when it is as long as announced.
 
     >>> odd_list(3, 4), odd_list(0, 0), odd_list(4, 4)
-    (', but 3 of its 4 disks are listed', ', but no disk of it is listed', '')
+    (', but 3 of its 4 disks are listed', ', but none of its disks is listed', '')
     """
     if not listed:
-        return ", but no disk of it is listed"
+        return ", but none of its disks is listed"
     return f", but {listed} of its {announced} disks are listed" if listed != announced else ""
 
 
@@ -162,7 +162,7 @@ def _names(array: Array, slots: Sequence[int]) -> Tuple[str, ...]:
     empty = {slot for group in array.groups for slot in group} - set(held)
     if len(homeless) == len(empty) == 1:
         held[empty.pop()] = homeless[0]
-    return tuple(held.get(slot, f"the disk of slot {slot}") for slot in slots)
+    return tuple(held.get(slot, f"the disk in slot {slot}") for slot in slots)
 
 
 def mirrors(array: Array) -> List[Tuple[str, ...]]:

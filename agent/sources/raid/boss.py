@@ -1,6 +1,6 @@
 """Dell BOSS and its kin (Marvell's M.2 mirrors for booting): `mvcli info -o vd`, as `mnv_cli` of the NVMe ones has it.
 
-The card hides behind an ordinary AHCI or NVMe driver; the name of its virtual disk tells that it is there.
+The card hides behind an ordinary AHCI or NVMe driver; the name of its virtual disk identifies it.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def parse(text: str) -> List[Array]:
         elif colon and disks:
             disks[-1].setdefault(name.lower(), value)
     if not disks:
-        raise CannotTell("mvcli tells of no virtual disk")
+        raise CannotTell("mvcli lists no virtual disk")
     if counted != str(len(disks)):
-        raise CannotTell(f"mvcli counts {counted or 'no'} virtual disks and lists {len(disks)}: its text is cut short")
+        raise CannotTell(f"mvcli counts {counted or 'no'} virtual disks and lists {len(disks)}: output truncated")
     return [_array(facts) for facts in disks]
 
 

@@ -51,7 +51,7 @@ def _array(host: Host, mount: Mount, device: str, base: str) -> Array:
         name=f"btrfs {mount.path}",
         level=" and ".join(found) or "unknown level",
         state=state if found and members else raid.UNKNOWN,
-        said=f"{gone} of its devices missing" if gone else "all devices are there",
+        said=f"{gone} of its devices missing" if gone else "all devices present",
         members=members,
         groups=(tuple(range(len(members))),) if found == ["raid1"] and len(members) == 2 else (),
         disk=block_devices.disk_of(host, device),
@@ -71,7 +71,7 @@ def _base(host: Host, device: str) -> str:
     for uuid in host.list_dir(ROOT):
         if host.exists(f"{ROOT}/{uuid}/devices/{device}"):
             return f"{ROOT}/{uuid}"
-    raise CannotTell(f"the kernel shows no btrfs on {device}")
+    raise CannotTell(f"the kernel lists no btrfs on {device}")
 
 
 def _members(host: Host, base: str) -> Tuple[Member, ...]:
@@ -92,5 +92,5 @@ def _errors(text: str) -> int:
     counts = [row.split() for row in text.splitlines()]
     numbers = [int(words[1]) for words in counts if len(words) == 2 and words[1].isdecimal() and len(words[1]) < 20]
     if not numbers:
-        raise CannotTell("this kernel does not tell the errors of btrfs devices: ask btrfs device stats")
+        raise CannotTell("this kernel reports no errors of btrfs devices: run btrfs device stats")
     return sum(numbers)

@@ -1,4 +1,4 @@
-"""Which RAID controllers this machine has (PCI drivers in sysfs), and what the tool of each says of its arrays."""
+"""Which RAID controllers this machine has (PCI drivers in sysfs), and what the tool of each reports of its arrays."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def controllers(host: Host, driver: str) -> List[Controller]:
     """What the controllers of one driver say; ToolMissing names the package if the tool is not there."""
     mine = [card for card in cards(host) if card.driver == driver]
     if driver in TOOLS_TO_ASK:
-        raise CannotTell(f"arrays of the driver {driver} cannot be read: ask {TOOLS_TO_ASK[driver]} about them")
+        raise CannotTell(f"arrays of driver {driver} are not supported: check them with {TOOLS_TO_ASK[driver]}")
     found = READERS[driver](host, mine)
     if len(found) < len(mine):
-        raise CannotTell(f"{len(mine)} controllers of {driver} are there, their tool tells of {len(found)}")
+        raise CannotTell(f"{len(mine)} controllers of {driver} present, but their tool lists {len(found)}")
     return found
 
 

@@ -49,7 +49,7 @@ def _from_sysfs(host: Host, name: str) -> Optional[Array]:
     if said["level"] == "container" or said["array_state"] == "clear":
         return None
     if not said["array_state"]:
-        raise CannotTell(f"/sys/block/{name}/md does not tell the state of {name}")
+        raise CannotTell(f"/sys/block/{name}/md has no state of {name}")
     disks = _number(_word(host, name, "raid_disks"))
     members = _members(host, name)
     completed = _word(host, name, "sync_completed")

@@ -26,10 +26,10 @@ PROGRESS = pattern(
 WAITING = pattern(r"(recovery|resync|check|repair|reshape)=(DELAYED|PENDING|REMOTE)")
 
 NOT_RUNNING = {
-    "inactive": "it is assembled but not running",
-    "broken": "a member is gone and md stopped it",
-    "readonly": "md set it read-only",
-    "suspended": "all writes to it wait",
+    "inactive": "assembled but not running",
+    "broken": "a member is gone and md stopped the array",
+    "readonly": "md set the array read-only",
+    "suspended": "all writes wait",
 }
 # Levels that md never sets read-only by itself, for they have no metadata to write: somebody did, and they run.
 WITHOUT_METADATA = ("raid0", "linear")
@@ -115,7 +115,7 @@ def _newer_members(devices: List[str], known: List[Member], marks: str) -> List[
     live = [slot for slot, mark in enumerate(marks) if mark == "U" and slot not in held]
     gone = [slot for slot, mark in enumerate(marks) if mark == "_" and slot not in held]
     names = iter(devices)
-    placed = [Member(next(names, f"the disk of slot {slot}"), slot, raid.ONLINE) for slot in live]
+    placed = [Member(next(names, f"the disk in slot {slot}"), slot, raid.ONLINE) for slot in live]
     return placed + [Member(name, slot, raid.REBUILDING) for slot, name in zip(gone, names)]
 
 

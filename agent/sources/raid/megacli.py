@@ -62,9 +62,9 @@ def parse(text: str) -> List[Controller]:
             elif "Number of Virtual Disks" in row and adapters:
                 parts.append(_Part("count", "", "", {}))
     if not adapters or not (any(adapters.values()) or NO_ARRAY in text):
-        raise CannotTell("MegaCli tells of no adapter" if not adapters else "MegaCli lists no virtual drive")
+        raise CannotTell("MegaCli lists no adapter" if not adapters else "MegaCli lists no virtual drive")
     if END not in text:
-        raise CannotTell("MegaCli's output is cut short: no exit code at its end")
+        raise CannotTell("MegaCli's output is truncated: no exit code at its end")
     return [_controller(number, found) for number, found in adapters.items()]
 
 
@@ -73,7 +73,7 @@ def _controller(number: str, parts: List[_Part]) -> Controller:
     ends = starts[1:] + [len(parts)]
     arrays = tuple(_array(number, parts[start], parts[start + 1 : end]) for start, end in zip(starts, ends))
     slow = tuple(
-        f"c{number}/v{part.number} writes through, though it is set to write back: its battery is to be looked at"
+        f"c{number}/v{part.number}: write-through although set to write-back: check its battery"
         for part in parts
         if part.kind == "virtual" and _writes_through(part.facts)
     )

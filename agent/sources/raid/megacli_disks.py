@@ -39,7 +39,7 @@ class Disks(NamedTuple):
 def parse_disks(text: str) -> Dict[str, Disks]:
     """The disks of `-PDList -aALL` by adapter; CannotTell if the text does not come to its end."""
     if END not in text:
-        raise CannotTell("MegaCli's list of disks is cut short: no exit code at its end")
+        raise CannotTell("MegaCli's list of disks is truncated: no exit code at its end")
     adapters: Dict[str, List[Dict[str, str]]] = {}
     found: List[Dict[str, str]] = []
     for row in text.splitlines():
@@ -52,7 +52,7 @@ def parse_disks(text: str) -> Dict[str, Disks]:
         if found and not adapter:
             found[-1].setdefault(name.strip(), value.strip()[:80])
     if not adapters:
-        raise CannotTell("MegaCli's list of disks tells of no adapter")
+        raise CannotTell("MegaCli's list of disks has no adapter")
     return {number: Disks(len(disks), _troubles(disks)) for number, disks in adapters.items()}
 
 
@@ -63,7 +63,7 @@ def _troubles(disks: List[Dict[str, str]]) -> Dict[str, str]:
 
 def _against(facts: Dict[str, str]) -> str:
     state = facts.get("Firmware state", "").split(",")[0].strip()
-    words = [] if state.lower() in AT_REST else [f"is {state or 'in a state that is not told'}"]
+    words = [] if state.lower() in AT_REST else [f"is {state or 'in an unknown state'}"]
     if facts.get("Foreign State", "").lower() == "foreign":
         words.append("is foreign")
     if facts.get("Predictive Failure Count", "0") not in ("0", ""):
@@ -90,10 +90,10 @@ def parse_batteries(text: str) -> Dict[str, str]:
         name, _, value = (part.strip() for part in row.partition(":"))
         if number and name in STATE:
             told.add(number)
-            found[number] += [] if value.lower() in GOOD_BATTERY else [f"battery is {value[:60] or 'not told'}"]
+            found[number] += [] if value.lower() in GOOD_BATTERY else [f"battery {value[:60] or 'state unknown'}"]
         elif number and name in ENDS and value.lower() == "yes":
             found[number].append(f"battery: {name.lower()}")
     silent = sorted(set(found) - told)
     if not found or silent or END not in text:
-        raise CannotTell("MegaCli does not tell the state of a battery, nor that there is none")
-    return {number: f"{words[0]}: the write cache is not safe" if words else "" for number, words in found.items()}
+        raise CannotTell("MegaCli reports neither a battery state nor that there is no battery")
+    return {number: f"{words[0]}: write cache not protected" if words else "" for number, words in found.items()}

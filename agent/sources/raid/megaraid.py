@@ -1,4 +1,4 @@
-"""Broadcom's controllers (MegaRAID, PERC): which tool reads them, and what it says of arrays, disks and batteries."""
+"""Broadcom's controllers (MegaRAID, PERC): which tool reads them, and what it reports of arrays and disks."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def controllers_of_mpi3mr(host: Host, dell: bool) -> List[Controller]:
 def _by_megacli(host: Host) -> List[Controller]:
     tool, answer = first_tool(host, MEGACLI, "megacli", "-LDPDInfo", "-aALL", "-NoLog")
     found = megacli.parse(whole("MegaCli", answer))
-    found = _adding(found, lambda: _megacli_disks(host, tool), "its disks outside arrays")
-    return _adding(found, lambda: _megacli_batteries(host, tool), "its battery")
+    found = _adding(found, lambda: _megacli_disks(host, tool), "disks outside arrays")
+    return _adding(found, lambda: _megacli_batteries(host, tool), "battery")
 
 
 def _megacli_disks(host: Host, tool: str) -> Dict[str, List[str]]:
@@ -69,20 +69,20 @@ def _megacli_batteries(host: Host, tool: str) -> Dict[str, List[str]]:
 
 
 def _adding(found: List[Controller], ask: Callable[[], Dict[str, List[str]]], what: str) -> List[Controller]:
-    """The controllers with more troubles by number (of `c0`); with `what` untold where it cannot be asked."""
+    """The controllers with more troubles by number (of `c0`); with `what` unknown where it cannot be read."""
     try:
         more = ask()
     except CannotTell as error:
-        return [one._replace(untold=(*one.untold, f"{what} cannot be told: {error}")) for one in found]
+        return [one._replace(untold=(*one.untold, f"{what} unknown: {error}")) for one in found]
     return [_with_more(one, more, what) for one in found]
 
 
 def _with_more(one: Controller, more: Dict[str, List[str]], what: str) -> Controller:
-    """A member of an array tells of itself there already."""
+    """A member of an array is reported there already."""
     known = [f"disk in {member.name} " for array in one.arrays for member in array.members]
     said = more.get(one.name[1:])
     if said is None:
-        return one._replace(untold=(*one.untold, f"{what} cannot be told: MegaCli is silent about this adapter"))
+        return one._replace(untold=(*one.untold, f"{what} unknown: MegaCli lists no data for this adapter"))
     new = [words for words in said if not words.startswith(tuple(known))]
     return one._replace(troubles=(*one.troubles, *new))
 

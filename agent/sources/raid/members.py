@@ -1,4 +1,4 @@
-"""One disk of an array as a person finds it, and what its controller, its array and SMART have against it."""
+"""One disk of an array with its serial, and the faults that its controller, its array and SMART report."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def health(host: Host, last: Member) -> Tuple[str, str]:
 def _smart(host: Host, member: Member) -> Tuple[str, str]:
     """What SMART has against a disk by the rules of the check smart, and what is to say if that is nothing."""
     if not member.disk:
-        return "", "its SMART data cannot be reached from here"
+        return "", "its SMART data are not accessible"
     try:
         facts = smartctl.read(host, f"/dev/{member.disk}", member.kind)
     except (CannotTell, NotApplicable) as error:
@@ -45,7 +45,7 @@ def _smart(host: Host, member: Member) -> Tuple[str, str]:
     found = smart_rules.verdicts(facts, host.limits("smart", {**smart_rules.LIMITS, **LAST_COPY}, item))
     untold = [verdict.reason for verdict in found if verdict.status == UNKNOWN]
     told = [verdict.reason for verdict in found if verdict.status != UNKNOWN]
-    return "; ".join(told), untold[0] if untold else "SMART finds no fault in it"
+    return "; ".join(told), untold[0] if untold else "SMART reports no fault"
 
 
 def errors_of(host: Host, array: Array, member: Member) -> Tuple[str, int, float]:

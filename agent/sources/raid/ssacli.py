@@ -41,7 +41,7 @@ GOOD = ("ok", "not configured", "not present", "n/a", "none", "charging", "recha
 
 
 class Drive(NamedTuple):
-    """A physical drive as ssacli tells of it."""
+    """A physical drive as ssacli lists it."""
 
     name: str
     status: str
@@ -53,13 +53,13 @@ def parse(text: str) -> List[Controller]:
     """The controllers of `ctrl all show config [detail]`; CannotTell if it tells of none, or breaks off."""
     readings = ssacli_rows.read(text)
     if not readings:
-        raise CannotTell(f"ssacli tells of no controller: {text.strip()[:80] or 'nothing printed'}".replace("\n", " "))
+        raise CannotTell(f"ssacli lists no controller: {text.strip()[:80] or 'nothing printed'}".replace("\n", " "))
     return [_controller(reading) for reading in readings]
 
 
 def _controller(reading: Reading) -> Controller:
     if not reading.logical and not reading.drives and "Controller Status" not in reading.facts:
-        raise CannotTell(f"ssacli lists nothing of the controller in slot {reading.slot}")
+        raise CannotTell(f"ssacli lists no data for the controller in slot {reading.slot}")
     faults: List[str] = []
     troubles: List[str] = []
     for name in ("Controller Status", "Cache Status", "Battery/Capacitor Status", "Battery Status", "Capacitor Status"):
@@ -75,7 +75,7 @@ def _controller(reading: Reading) -> Controller:
             troubles.append(f"unassigned disk {name}: {trouble}")
     arrays = tuple(_array(reading, at) for at in range(len(reading.logical)))
     if reading.unplaced and not faults and all(array.state == raid.OPTIMAL for array in arrays):
-        raise CannotTell(f"ssacli's output is cut short: it lists disk {reading.unplaced[0]} and does not tell of it")
+        raise CannotTell(f"ssacli's output is truncated: no details of disk {reading.unplaced[0]}")
     return Controller(
         f"slot {reading.slot}", reading.model, arrays, len(reading.drives), tuple(faults), tuple(troubles)
     )
@@ -104,7 +104,7 @@ def _drive(reading: Reading, name: str) -> Drive:
 def _against(drive: Drive) -> str:
     said = drive.status.lower()
     wear = "worn out" if drive.worn else ""
-    return wear if said in ("ok", "rebuilding") else f"status {drive.status or 'not told'}{wear and ', ' + wear}"
+    return wear if said in ("ok", "rebuilding") else f"status {drive.status or 'unknown'}{wear and ', ' + wear}"
 
 
 def _array(reading: Reading, at: int) -> Array:
@@ -128,11 +128,11 @@ def _array(reading: Reading, at: int) -> Array:
 
 
 def _odd(reading: Reading, level: str, members: Tuple[Member, ...]) -> str:
-    """ssacli has no last line, so a text that breaks off shows only in what it does not tell of the disks."""
+    """ssacli has no last line, so truncated text shows only in the missing details of disks."""
     data = [member for member in members if member.slot >= 0]
     mute = [member.name for member in members if not _drive(reading, member.name[len("disk ") :]).status]
     if mute:
-        return f", but the status of {mute[0]} is not told"
+        return f", but the status of {mute[0]} is unknown"
     if data and (len(data) < FEWEST.get(level, 1) or (level == "raid10" and len(data) % 2)):
         return f", but only {len(data)} of its disks are listed"
     return raid.odd_list(len(members), len(members))

@@ -1,4 +1,4 @@
-"""The rows of ssacli's `ctrl all show config [detail]`, sorted by the part that they speak of."""
+"""The rows of ssacli's `ctrl all show config [detail]`, sorted by the part that they describe."""
 
 from __future__ import annotations
 

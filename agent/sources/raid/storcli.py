@@ -110,10 +110,10 @@ def _controller(response: Mapping[str, Any]) -> Controller:
     for what, listed in (("Virtual Drives", virtual), ("Physical Drives", disks)):
         if whole(response.get(what)) > len(listed):
             raise CannotTell(
-                f"storcli counts {response[what]} {what.lower()} of controller {number}, lists {len(listed)}"
+                f"storcli counts {response[what]} {what.lower()} on controller {number}, but lists {len(listed)}"
             )
     if not virtual and not disks and not section(response, "Status") and "Physical Drives" not in response:
-        raise CannotTell(f"storcli lists nothing of controller {number}")
+        raise CannotTell(f"storcli lists no data for controller {number}")
     name = f"c{whole(number)}"
     faults, troubles = storcli_health.complaints(response)
     troubles += [
@@ -142,7 +142,7 @@ def _array(controller: str, row: Row, topology: List[Row], disks: List[Row]) -> 
         name=f"{controller}/v{number}",
         level=str(row.get("TYPE", "unknown level")).lower(),
         state=VIRTUAL_STATES.get(worst.lower(), raid.UNKNOWN) if members else raid.UNKNOWN,
-        said=(worst or "nothing") + ("" if members else ", but no disk of it is listed"),
+        said=(worst or "nothing") + ("" if members else ", but none of its disks is listed"),
         members=members,
         groups=mirrors,
         action="rebuild" if any(member.state == raid.REBUILDING for member in members) else "",
@@ -178,7 +178,7 @@ def _member(row: Row, slot: int) -> Member:
     state = DISK_STATES.get(said.lower(), raid.ONLINE)
     trouble = "" if said.lower() in DISK_STATES else f"state {said or 'nothing'}"
     if said.lower() == "cpybck":
-        trouble = "a copyback under way"
+        trouble = "copyback in progress"
     did = str(row.get("DID", "")).strip()
     return Member(_place(row), slot, state, trouble, kind=f"megaraid,{did}" if did.isdigit() else "")
 

@@ -29,7 +29,7 @@ def responses(text: str) -> Iterator[Dict[str, Any]]:
         else:
             refusals.append(str(status.get("Description", "no answer"))[:100])
     if not answered:
-        raise CannotTell(f"storcli tells of no controller: {refusals[0] if refusals else 'odd output'}")
+        raise CannotTell(f"storcli lists no controller: {refusals[0] if refusals else 'unexpected output'}")
 
 
 def _from_json(text: str) -> List[Dict[str, Any]]:

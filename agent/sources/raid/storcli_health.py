@@ -1,4 +1,4 @@
-"""What storcli's answers say against a controller itself: its status, its memory, its battery and its write cache."""
+"""Faults of a controller itself in storcli's output: its status, its memory, its battery and its write cache."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def complaints(response: Mapping[str, Any]) -> Tuple[List[str], List[str]]:
         faults.append(f"{whole(status.get('Memory Uncorrectable Errors'))} uncorrectable errors in its memory")
     preserved = status.get("Any Offline VD Cache Preserved") or status.get("Preserved Cache Present") or ""
     if str(preserved).lower() == "yes":
-        troubles.append("it keeps unwritten data of an offline virtual drive in its cache")
+        troubles.append("its cache holds unwritten data of an offline virtual drive")
     packs = _packs(response)
     for pack in packs:
         state = str(pack.get("State", pack.get("Status", ""))).strip()
         if state.lower() not in GOOD:
             what = pack.get("Model") or pack.get("Type") or "battery"
-            troubles.append(f"{what} is {state}: the write cache is not safe")
+            troubles.append(f"{what} {state}: write cache not protected")
     bits = str(status.get("BBU Status", "")).strip().lower()
     if not packs and bits not in GOOD and whole(bits) & ~BBU_BITS_AT_REST:
-        troubles.append(f"battery status {bits}: the write cache is not safe")
+        troubles.append(f"battery status {bits}: write cache not protected")
     return faults, troubles
 
 
@@ -51,10 +51,10 @@ def writes_through(controller: str, row: Row, disks: List[Row], response: Mappin
     if "WT" not in now:
         return ""
     if "WB" in wanted:
-        return f"{controller}/v{number} writes through, though it is set to write back: its battery is to be looked at"
+        return f"{controller}/v{number}: write-through although set to write-back: check its battery"
     hard = [disk for disk in disks if str(disk.get("DG")).strip() == group and disk.get("Med") == "HDD"]
     return (
-        f"{controller}/v{number} writes through, its write cache is not used: writes are slow"
+        f"{controller}/v{number}: write-through, write cache not used: writes are slow"
         if (hard and _packs(response))
         else ""
     )

@@ -81,5 +81,5 @@ def layout(host: Host) -> str:
         redundant = [levels[name] for name in sorted(below) if levels.get(name, "raid0") not in NOT_REDUNDANT]
         words.add(redundant[0] if redundant else "jbod")
     if not words:
-        raise CannotTell("the layout cannot be seen: no data mount is mounted on a disk")
+        raise CannotTell("layout unknown: no data mount is mounted on a disk")
     return " and ".join(sorted(words))

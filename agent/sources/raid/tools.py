@@ -23,7 +23,7 @@ def whole(tool: str, answer: Answer) -> str:
     """The output of a tool that came to its end; text cut short would look like fewer arrays."""
     if answer.code:
         said = " ".join((answer.out + answer.err).split())[-120:]
-        raise CannotTell(f"{tool} ended with exit code {answer.code}: {said or 'it said nothing'}")
+        raise CannotTell(f"{tool} failed with exit code {answer.code}: {said or 'no output'}")
     return answer.out
 
 

@@ -80,7 +80,7 @@ def arrays(host: Host) -> List[Array]:
     found = {pool.name: _array(pool) for pool in parse(whole("zpool", answer))}
     silent = sorted(wanted - set(found))
     if silent:
-        raise CannotTell(f"zpool does not tell of the pool {silent[0]}")
+        raise CannotTell(f"zpool does not list pool {silent[0]}")
     return [found[name] for name in sorted(wanted)]
 
 
@@ -88,7 +88,7 @@ def parse(text: str) -> List[Pool]:
     """The pools of `zpool status -P` with or without -j; CannotTell if it tells of none or is odd."""
     pools = list(_from_json(text) if text.lstrip().startswith("{") else _from_text(text))
     if not pools:
-        raise CannotTell("zpool tells of no pool")
+        raise CannotTell("zpool lists no pool")
     return pools
 
 
@@ -100,7 +100,7 @@ def _from_json(text: str) -> Iterator[Pool]:
     pools = given.get("pools") if isinstance(given, dict) else None
     for name, pool in pools.items() if isinstance(pools, dict) else ():
         if not isinstance(pool, dict):
-            raise CannotTell("zpool printed odd JSON")
+            raise CannotTell("zpool printed unexpected JSON")
         scan = pool.get("scan_stats")
         vdevs = tuple(_walk(pool.get("vdevs"), 0))
         errors = str(pool.get("error_count", "0"))
@@ -150,7 +150,7 @@ def _pool(rows: List[str]) -> Pool:
     vdevs = tuple(_vdev(*match.groups()) for match in map(ROW.match, rows) if match and match.group(2) != "NAME")
     told = pairs.get("errors", "")
     if not told:
-        raise CannotTell("zpool's text is cut short: it does not come to the line of errors")
+        raise CannotTell("zpool's output is truncated: no line of errors")
     resilver = -1.0
     if "resilver in progress" in pairs.get("scan", ""):
         done = next(filter(None, map(DONE.search, rows)), None)
@@ -178,7 +178,7 @@ def _array(pool: Pool) -> Array:
         groups=groups,
         action="resilver" if rebuilding else "",
         percent=pool.resilver,
-        faults=(f"its data are damaged: {pool.damaged}",) if pool.damaged else (),
+        faults=(f"data damaged: {pool.damaged}",) if pool.damaged else (),
         errors_are=ERRORS_ARE,
     )
 

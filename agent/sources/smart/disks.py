@@ -3,7 +3,7 @@
 A disk is known by its serial. Where udev knows it (SATA, SAS, NVMe) nothing is read to find it; behind a RAID card
 only the disk itself can tell, so those are read here, all at once, and the answer is kept for the check. One that
 gives no answer (within 3 s if an earlier run knows it, else in full time) keeps its old name, or goes by its path,
-such as "bus/0 megaraid,3": a disk that hangs costs its own item, and the others are told of all the same.
+such as "bus/0 megaraid,3": a disk that hangs affects its own item only.
 A JBOD disk of a MegaRAID card is seen twice, as /dev/sdX and as megaraid,N: its SCSI address 0:channel:N says so
 without asking (the driver uses channel * 128 + id as device id), and else its serial does.
 """
@@ -81,9 +81,9 @@ def _skip(disk: Disk, address: Optional[Tuple[int, int, int]]) -> str:
     if by_name:
         return f"{by_name}: {disk.path}"
     if disk.bus == "usb":
-        return f"{disk.path} ({disk.model or 'unknown model'}) hangs on USB and is no disk of this server"
+        return f"{disk.path} ({disk.model or 'unknown model'}) is attached by USB and is not a disk of this server"
     if (address and address[1] >= FIRST_VOLUME_CHANNEL) or (address is None and RAID_VOLUME.search(disk.model)):
-        return f"{disk.path} is a virtual disk of a RAID card ({disk.model}): its members are asked instead"
+        return f"{disk.path} is a virtual disk of a RAID card ({disk.model}): its members are checked instead"
     return ""
 
 

@@ -39,7 +39,7 @@ def parse_json(printed: str) -> Facts:
         tree, _end = json.JSONDecoder().raw_decode(printed, max(start, 0))
     except (ValueError, RecursionError):
         raise BadReport(
-            "smartctl printed no JSON" if start < 0 else "smartctl's JSON is cut short or damaged"
+            "smartctl printed no JSON" if start < 0 else "smartctl's JSON is truncated or damaged"
         ) from None
     if not isinstance(_at(tree, "smartctl"), dict):
         raise BadReport("smartctl's JSON is not a report")

@@ -93,10 +93,10 @@ def _lost(host: Host, name: str, seen: Optional[Seen], unnamed: List[str]) -> Lo
     )
     problem = smart_disks.scan_problem(host)
     if problem and (seen is None or " " in seen.label):
-        return Lost(False, f"{what} is not to be seen, and the disks behind RAID cards cannot be listed: {problem}")
+        return Lost(False, f"{what} is not listed, and the disks behind RAID cards cannot be read: {problem}")
     if unnamed and seen is None:
-        return Lost(False, f"{what} is not to be seen, unless it is one that does not answer: {', '.join(unnamed)}")
-    since = f"last seen {stamp(seen.at)}" if seen else "the inventory names it and no run has seen it"
+        return Lost(False, f"{what} is not listed, unless it is one that does not respond: {', '.join(unnamed)}")
+    since = f"last seen {stamp(seen.at)}" if seen else "named in the inventory, seen by no run"
     return Lost(True, f"{what} vanished, {since}")
 
 

@@ -1,11 +1,11 @@
-"""What the counters of bad sectors foretell of an ATA disk, by its own history.
+"""What the counters of bad sectors predict for an ATA disk, by its own history.
 
-Growth and several signs together say more than height: on 11,342 drives followed day by day, every failure that a high
-count of reallocated sectors foretold was also foretold by its growth or by pending sectors beside it, and a high count
-that stood still had 60 false alarms and no true one. So a height counts only until a month shows that it stands still,
-and only on disks with sectors of 4 KiB, whose stronger correction gives a sector up much later. A growth of 9 to 30 in
+Growth and several signs together predict more than height: on 11,342 drives followed day by day, every failure that a
+high count of reallocated sectors predicted was also predicted by its growth or by pending sectors beside it, and a high
+count that was stable had 60 false alarms and no true one. So a height counts only until a month shows no growth, and
+only on disks with sectors of 4 KiB, whose stronger correction gives a sector up much later. A growth of 9 to 30 in
 30 days alone had 43 false alarms and one true one. Makers differ: see RARELY_REALLOCATE.
-One bad place (a sector of 4 KiB, counted as 8) is no prediction: reading it again is what `disk_errors` tells of.
+One bad place (a sector of 4 KiB, counted as 8) is no prediction: `disk_errors` reports when it is read again.
 An SSD retires blocks as its daily work: it is judged by its life and its spare, and by what the host could not read.
 """
 
@@ -71,8 +71,8 @@ class Worth(NamedTuple):
     def __str__(self) -> str:
         return (
             f"Of 100 disks that it warns of by their counters, about {self.came_true} failed within 30 days, and about "
-            f"{self.critical_came_true} of 100 that it called critical; of 100 disks that stayed well it warned of "
-            f"{self.false}. It foretold {self.foretold} of 100 failures, half of them {self.lead_days} days or more "
+            f"{self.critical_came_true} of 100 that it called critical; of 100 disks that stayed healthy it warned of "
+            f"{self.false}. It predicted {self.foretold} of 100 failures, half of them {self.lead_days} days or more "
             "ahead (11,342 drives of one fleet, 40 days in 2013: Backblaze's drive statistics; bench/README.md)."
         )
 
@@ -104,14 +104,14 @@ LARGE_SECTOR_BYTES = 4096
 LARGE_BYTES = 3_900_000_000_000
 PENDING = (
     ("pending_sectors", "pending_growth", "pending sectors (attribute 197)"),
-    ("offline_uncorrectable", "offline_uncorrectable_growth", "sectors unreadable in its own scan (attribute 198)"),
+    ("offline_uncorrectable", "offline_uncorrectable_growth", "sectors unreadable in its offline scan (attribute 198)"),
 )
 
 Limits = Mapping[str, Any]
 
 
 def verdicts(facts: Facts, limits: Limits) -> Iterator[Verdict]:
-    """What its counters foretell, worst first within each; nothing for a disk that does not tell."""
+    """What its counters predict, worst first within each; nothing for a disk without counters."""
     yield from _uncorrectable(facts, limits)
     if facts.rotation_rpm != 0:
         yield from _reallocated(facts, limits)
@@ -133,7 +133,7 @@ def _uncorrectable(facts: Facts, limits: Limits) -> Iterator[Verdict]:
     if not count or stands_still(facts, grown, limits):
         return
     if count > limits["reported_uncorrectable_critical"]:
-        yield critical(f"{said}, should be at most {limits['reported_uncorrectable_critical']}")
+        yield critical(f"{said}, limit {limits['reported_uncorrectable_critical']}")
     elif facts.reallocated_sectors and facts.rotation_rpm != 0:
         yield warning(f"{said}, and {counted(facts.reallocated_sectors, 'reallocated sectors')} (attribute 5)")
     elif grown:
@@ -151,17 +151,15 @@ def _reallocated(facts: Facts, limits: Limits) -> Iterator[Verdict]:
     most = limits["reallocated_where_rare_warning" if rare else "reallocated_warning"]
     waiting = max(facts.pending_sectors or 0, facts.offline_uncorrectable or 0)
     if week > limits["reallocated_growth_critical"]:
-        yield critical(f"{said}, {week} of them in 7 days, should be at most {limits['reallocated_growth_critical']}")
+        yield critical(f"{said}, {week} of them in 7 days, limit {limits['reallocated_growth_critical']}")
     elif count > limits["reallocated_critical"] and (month or waiting or lately):
-        yield critical(f"{said}{_more(week, month)}, should be at most {limits['reallocated_critical']}")
+        yield critical(f"{said}{_more(week, month)}, limit {limits['reallocated_critical']}")
     elif month > limits["reallocated_growth_30_days_warning"]:
-        yield warning(
-            f"{said}, {month} of them in 30 days, should be at most {limits['reallocated_growth_30_days_warning']}"
-        )
+        yield warning(f"{said}, {month} of them in 30 days, limit {limits['reallocated_growth_30_days_warning']}")
     elif count > limits["reallocated_with_pending_warning"] and waiting:
-        yield warning(f"{said}, and {waiting} more wait to be read or reallocated (attributes 197, 198)")
+        yield warning(f"{said}, and {waiting} pending or unreadable (attributes 197, 198)")
     elif count > most and (lately or (rare and month)):
-        yield warning(f"{said}{_more(week, month)}, should be at most {most}")
+        yield warning(f"{said}{_more(week, month)}, limit {most}")
 
 
 def _has_large_sectors(facts: Facts) -> bool:
@@ -182,7 +180,7 @@ def _pending(facts: Facts, field: str, growth: str, words: str, limits: Limits) 
     month = max(week, getattr(facts, f"{growth}_30_days") or 0)
     if count is None:
         return
-    said = f"{count} {words}{_more(week, month)}, should be below {limits['pending_warning']}"
+    said = f"{count} {words}{_more(week, month)}, limit {limits['pending_warning']}"
     if count >= limits["pending_critical"] or (week and count > limits["pending_growing_critical"]):
         yield critical(said)
     elif count >= limits["pending_warning"]:
@@ -193,8 +191,8 @@ def _pending(facts: Facts, field: str, growth: str, words: str, limits: Limits) 
 
 def _more(week: int, month: Optional[int]) -> str:
     if week:
-        return f", {week} more within 7 days"
-    return f", {month} more within 30 days" if month else ""
+        return f", {week} of them in 7 days"
+    return f", {month} of them in 30 days" if month else ""
 
 
 def above(value: Optional[int], words: str, limits: Limits, name: str) -> Iterator[Verdict]:
@@ -203,7 +201,7 @@ def above(value: Optional[int], words: str, limits: Limits, name: str) -> Iterat
     given = [(level, limit) for level, limit in levels if limit is not None]
     for level, limit in given:
         if value is not None and value > limit:
-            yield level(f"{counted(value, words)}, should be at most {given[-1][1]}")
+            yield level(f"{counted(value, words)}, limit {given[-1][1]}")
             return
 
 

@@ -1,7 +1,7 @@
-"""What one smartctl report says of one disk: plain numbers, whichever reader read them.
+"""One smartctl report on one disk: plain numbers, whichever reader read them.
 
-smart_json.py reads `smartctl --json` (7.0 and later), pysmart.py the text of older ones. What both must do alike
-stands here (what counts as a number), in smart_attributes.py (the ATA table) and in smart_self_tests.py.
+json_report.py reads `smartctl --json` (7.0 and later), text_report.py the text of older ones. What both share
+is here (what counts as a number), in attributes.py (the ATA table) and in self_tests.py.
 """
 
 from __future__ import annotations

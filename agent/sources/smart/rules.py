@@ -1,6 +1,6 @@
 """When a disk's own numbers mean trouble: the rules that the checks smart and raid share, so that they agree.
 
-What counters of bad sectors foretell stands in smart_prediction.py. Growth is over 7 days where nothing else is said.
+What counters of bad sectors predict is in smart/prediction.py. Growth is over 7 days unless another period is named.
 """
 
 from __future__ import annotations
@@ -71,17 +71,17 @@ def trouble(facts: Facts, limits: Limits = LIMITS) -> str:
 def _untold(facts: Facts) -> Iterator[Verdict]:
     """What must be known before a disk may be called well."""
     if facts.smart_enabled is False:
-        yield unknown("SMART is switched off; switch it on with smartctl --smart=on")
+        yield unknown("SMART is disabled; enable it with smartctl --smart=on")
     elif facts.passed is None:
-        yield unknown("no overall SMART status, so it cannot be told whether it is failing")
+        yield unknown("no overall SMART status reported")
     elif facts.kind == "ata" and not facts.attributes:
         yield unknown("its SMART attributes cannot be read")
     elif facts.kind == "nvme" and None in [getattr(facts, name) for name in NVME_MUST_TELL]:
         yield unknown("its health log cannot be read")
     elif facts.unread:
-        yield unknown(f"no number where a count should be: {_listed(facts.unread)}")
+        yield unknown(f"unreadable counters: {_listed(facts.unread)}")
     elif not facts.whole:
-        yield unknown("smartctl's report is cut short")
+        yield unknown("smartctl's report is truncated")
 
 
 def _assessment(facts: Facts, limits: Limits) -> Iterator[Verdict]:
@@ -93,9 +93,9 @@ def _assessment(facts: Facts, limits: Limits) -> Iterator[Verdict]:
         yield critical(f"NVMe critical warning 0x{bits:02x}: {', '.join(named)}")
     elif facts.passed is False and failing_otherwise:
         said = [facts.status_text, evidence(facts)]
-        yield critical(": ".join(["failed its own overall assessment", ", ".join(filter(None, said))]).rstrip(": "))
+        yield critical(": ".join(["failed its SMART self-assessment", ", ".join(filter(None, said))]).rstrip(": "))
     elif facts.exit_status & DISK_FAILING and failing_otherwise:
-        yield critical("smartctl says DISK FAILING (bit 3 of its exit status)")
+        yield critical("smartctl reports DISK FAILING (bit 3 of its exit status)")
 
 
 # What a failing disk has counted: all of it belongs into its row, also what is within the limits.
@@ -118,16 +118,16 @@ def evidence(facts: Facts) -> str:
 
 def _attributes(facts: Facts, limits: Limits) -> Iterator[Verdict]:
     if facts.failing_now:
-        yield critical(f"failing now by the maker's threshold: {_listed(facts.failing_now)}")
+        yield critical(f"failing now by the vendor's threshold: {_listed(facts.failing_now)}")
     elif facts.exit_status & PREFAIL_NOW and not facts.heat_at_threshold:
-        yield critical("an attribute that foretells failure is at its threshold (bit 4 of smartctl's exit status)")
+        yield critical("a pre-fail attribute is at its threshold (bit 4 of smartctl's exit status)")
     if facts.failing_usage:
-        yield warning(f"worn to the maker's threshold: {_listed(facts.failing_usage)}")
+        yield warning(f"worn to the vendor's threshold: {_listed(facts.failing_usage)}")
     if facts.failed_before:
-        yield warning(f"was once at the maker's threshold: {_listed(facts.failed_before)}")
+        yield warning(f"was once at the vendor's threshold: {_listed(facts.failed_before)}")
     known = facts.failing_usage or facts.failed_before or facts.heat_at_threshold
     if facts.exit_status & FAILED_BEFORE and not known:
-        yield warning("an attribute was once at the maker's threshold (bit 5 of smartctl's exit status)")
+        yield warning("an attribute was once at the vendor's threshold (bit 5 of smartctl's exit status)")
 
 
 def _listed(attributes: Tuple[str, ...]) -> str:
@@ -136,7 +136,7 @@ def _listed(attributes: Tuple[str, ...]) -> str:
 
 
 def _grown(growth: Optional[int]) -> str:
-    return f", {growth} more within 7 days" if growth else ""
+    return f", {growth} of them in 7 days" if growth else ""
 
 
 def _errors(facts: Facts, limits: Limits) -> Iterator[Verdict]:
@@ -151,7 +151,7 @@ def _errors(facts: Facts, limits: Limits) -> Iterator[Verdict]:
 
 
 def _growing(count: Optional[int], growth: Optional[int], words: str, limits: Limits, name: str) -> Iterator[Verdict]:
-    said = f"{counted(count or 0, words)}{_grown(growth)}, should be at most {limits[f'{name}_warning']}"
+    said = f"{counted(count or 0, words)}{_grown(growth)}, limit {limits[f'{name}_warning']}"
     if growth is not None and growth > limits[f"{name}_growth_critical"]:
         yield critical(said)
     elif count is not None and count > limits[f"{name}_warning"]:
@@ -162,17 +162,13 @@ def _wear(facts: Facts, limits: Limits) -> Iterator[Verdict]:
     worn, left, threshold = facts.wear_percent, facts.spare_percent, facts.spare_threshold_percent
     if worn is not None and worn >= limits["wear_warning"]:
         level = critical if worn >= limits["wear_critical"] else warning
-        yield level(
-            f"{worn} % of its rated writes used, should be below {limits['wear_warning']} %: plan its replacement"
-        )
+        yield level(f"{worn} % of rated writes used, limit {limits['wear_warning']} %: plan its replacement")
     if left is None:
         return
     if threshold and left <= threshold:
-        yield critical(f"{left} % of its spare blocks left, its own threshold is {threshold} %")
+        yield critical(f"{left} % of spare blocks left, the drive's threshold is {threshold} %")
     elif facts.kind == "ata" and left <= limits["spare_warning"]:
-        yield warning(
-            f"{left} % of its spare blocks left, should be above {limits['spare_warning']} %: plan its replacement"
-        )
+        yield warning(f"{left} % of spare blocks left, limit {limits['spare_warning']} %: plan its replacement")
 
 
 def _logs(facts: Facts, limits: Limits) -> Iterator[Verdict]:
@@ -183,7 +179,7 @@ def _logs(facts: Facts, limits: Limits) -> Iterator[Verdict]:
 
 
 def _cable(facts: Facts, limits: Limits) -> Iterator[Verdict]:
-    """A new disk would not mend these."""
+    """A new disk would not repair these."""
     for verdict in above(facts.crc_growth, "new CRC errors in 7 days (attribute 199)", limits, "crc_growth"):
         yield verdict._replace(reason=f"{verdict.reason}: check its cable and backplane")
 
@@ -191,11 +187,11 @@ def _cable(facts: Facts, limits: Limits) -> Iterator[Verdict]:
 def _temperature(facts: Facts, limits: Limits) -> Iterator[Verdict]:
     now, limit, trip = facts.temperature_celsius, facts.limit_celsius, facts.trip_celsius
     if now is not None and trip is not None and now >= trip:
-        yield critical(f"{now} C, at its own trip point of {trip} C", HOT)
+        yield critical(f"{now} C, at its trip point of {trip} C", HOT)
     elif facts.too_hot:
-        yield warning(f"{'hot' if now is None else f'{now} C'}, beyond what the drive itself allows", HOT)
+        yield warning(f"{'hot' if now is None else f'{now} C'}, above the drive's own limit", HOT)
     elif now is not None and limit is not None and now >= limit:
-        yield warning(f"{now} C, made for less than {limit} C", HOT)
+        yield warning(f"{now} C, rated for less than {limit} C", HOT)
     days = facts.days_since_too_hot
     if not facts.too_hot and days is not None and days < limits["too_hot_days_warning"]:
-        yield warning(f"was hotter than the drive allows, first noticed {days:.0f} days ago", HOT)
+        yield warning(f"was above the drive's temperature limit, first seen {days:.0f} days ago", HOT)

@@ -1,7 +1,7 @@
-"""smartctl: what each disk says of itself. One process for each disk, asked once however many checks want to know.
+"""smartctl: what each disk reports. One process for each disk, once for all checks that read it.
 
 For other checks: `smart_facts_of(host, "sdc")` gives a disk's facts, shared with the check smart, and
-`disk_rules.trouble(facts)` says in words what is wrong with it.
+`rules.trouble(facts)` describes what is wrong with it.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def parse(answer: Answer, where: str) -> Facts:
             facts = parse_json(out)
             return facts._replace(exit_status=facts.exit_status | max(answer.code, 0))
         if answer.code < 0 or answer.code & CANNOT_READ:
-            raise _refused(where, words(f"{answer.out}\n{answer.err}") or f"smartctl ended with {answer.code}")
+            raise _refused(where, words(f"{answer.out}\n{answer.err}") or f"smartctl: exit code {answer.code}")
         if BANNER.search(answer.out) is None:
             raise BadReport("smartctl printed no report" if out else "smartctl printed nothing")
         from agent.sources.smart import text_report  # takes a tenth of a second: only where there is no JSON
@@ -161,10 +161,10 @@ def _refused(where: str, said: str) -> CannotTell:
     """Why smartctl could not read a disk, from its own words."""
     asleep = re.search(r"Device is in (\w+) mode", said)
     if asleep:
-        return CannotTell(f"{where} is asleep ({asleep.group(1)}) and was not woken to be asked")
+        return CannotTell(f"{where} is in {asleep.group(1)} mode and was not woken")
     if "Permission denied" in said:
         return NoPermission(f"needs root: SMART of {where}")
-    return CannotTell(f"{where} cannot be read: {said or 'smartctl gives no reason'}")
+    return CannotTell(f"{where} cannot be read: {said or 'smartctl printed no reason'}")
 
 
 class VirtualDisk(NotApplicable):
@@ -187,11 +187,11 @@ def _without_smart(facts: Facts, kind: str) -> Exception:
     """What a RAID card passes us through to is never one of its own volumes, whatever it is called."""
     name = f"{facts.vendor} {facts.model}".strip()
     if not kind and RAID_VOLUME.search(name):
-        why = f"{facts.path} is a virtual disk of a RAID card ({name}): its members are asked instead"
+        why = f"{facts.path} is a virtual disk of a RAID card ({name}): its members are checked instead"
         return VirtualDisk(why, facts)
     if VIRTUAL.search(name):
         return VirtualDisk(f"no SMART behind a virtual disk: {facts.path} ({name})", facts)
-    why = f"{facts.path} ({name or 'unknown model'}) has no SMART, so nobody can tell how it fares"
+    why = f"{facts.path} ({name or 'unknown model'}) has no SMART: health unknown"
     return WithoutSmart(why, facts)
 
 

@@ -45,7 +45,7 @@ HEALTH = pattern(r"^SMART (?:overall-health self-assessment test result|Health S
 def read(answer: Answer) -> Facts:
     """The facts in a report that smartctl printed as text; BadReport where it is none or is cut short."""
     if answer.out and not answer.out.endswith("\n"):
-        raise BadReport("smartctl's text is cut short")
+        raise BadReport("smartctl's output is truncated")
     lines = as_minus_a(answer.out.splitlines())
     fields = _fields(lines)
     kind = _kind(lines, fields)
@@ -124,9 +124,9 @@ def _device(lines: List[str], kind: str, code: int) -> Any:
     try:
         return Device("/dev/reported", interface=kind, smartctl=OneReport(smartctl_path="smartctl", options=[]))
     except StopIteration:  # it ran out of lines
-        raise BadReport("smartctl's text is cut short") from None
+        raise BadReport("smartctl's output is truncated") from None
     except Exception as error:  # it guards few of its conversions
-        raise BadReport(f"pySMART cannot read smartctl's text: {type(error).__name__}: {error}"[:160]) from error
+        raise BadReport(f"pySMART cannot parse smartctl's output: {type(error).__name__}: {error}"[:160]) from error
 
 
 def _common(lines: List[str], fields: Dict[str, str], device: Any) -> Facts:
@@ -227,7 +227,7 @@ def _unread(lines: List[str], fields: Dict[str, str]) -> Tuple[str, ...]:
 def _nvme(facts: Facts, lines: List[str], fields: Dict[str, str], device: Any) -> Facts:
     seen = device.if_attributes
     if not hasattr(seen, "criticalWarning"):
-        raise BadReport("smartctl's text speaks of two kinds of drive")
+        raise BadReport("smartctl's output describes two kinds of drive")
     return facts._replace(
         smart_available=None,
         smart_enabled=None,

@@ -15,7 +15,7 @@ from tests.real.parts.machines import Machine, Site, site
 
 BROKERS = ("kafka-a01", "kafka-a02", "kafka-a03")
 QUORUM = ("zk-a01", "zk-a02", "zk-a03")
-# A loop device tells no serial number; the inventory does.
+# A loop device reports no serial number; the inventory does.
 SERIAL = "OLDLOOP1"
 # What a test cannot have, or shares with all other tests of this machine.
 NOT_HERE = dict.fromkeys(

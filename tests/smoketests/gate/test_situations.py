@@ -64,7 +64,7 @@ SPARE: dict[str, Any] = {
     "found": {A01: [supply("PS1", ["PS2"], "critical"), supply("PS2", [])]},
 }
 BEHIND_CARD = array(
-    "degraded", "critical", gone=["252:1"], exposed=[["252:1", "252:0", "", "SMART finds no fault in it"]],
+    "degraded", "critical", gone=["252:1"], exposed=[["252:1", "252:0", "", "SMART reports no fault"]],
     mirrors=[["252:0", "252:1"]], asked_as=[["252:0", "megaraid,10"], ["252:1", "megaraid,11"]],
 )  # fmt: skip
 CARD_DISKS = (smart("AAA1", path="/dev/bus/0 megaraid,10"), smart("BBB2", "critical", "/dev/bus/0 megaraid,11"))
@@ -267,7 +267,7 @@ MACHINES = [
     go("the dying disk is the one of the host that leaves", "disks", found={A01: [trouble("smart")]}),
     go("another broker's disk has a warning", "disks", WARNED, found={A02: [trouble("smart", "warning")]}),
     go("a mount would not be there after the restart", "remounts_on_boot", WARNED, found={A01: [
-        said("mounts", "/kafka/d1", "warning", fstab_problem="not in /etc/fstab, gone after a reboot",
+        said("mounts", "/kafka/d1", "warning", fstab_problem="not in /etc/fstab: not mounted after a reboot",
              options_only_now=[])]}),
     no_go("another broker's mount is read-only", "disks", found={A03: [trouble("mounts")]}),
     no_go("another broker's network card is reset", "network", found={A02: [trouble("nic_resets")]}),
@@ -326,10 +326,10 @@ DISKS = [
     go("another pair's disk is dying", "mirror_partner", **mirrored(disks=[*FOUR[:2], smart("CCC3", "critical")])),
     no_go("the partner failed: this disk is the last copy", "mirror_partner", **mirrored(array(
         "degraded", "critical", gone=["sda1 (serial AAA1)"],
-        exposed=[["sda1 (serial AAA1)", "sdb1 (serial BBB2)", "", "SMART finds no fault in it"]]))),
+        exposed=[["sda1 (serial AAA1)", "sdb1 (serial BBB2)", "", "SMART reports no fault"]]))),
     go("the disk itself failed and its partner is well", "mirror_partner", **mirrored(array(
         "degraded", "critical", gone=["sdb1 (serial BBB2)"],
-        exposed=[["sdb1 (serial BBB2)", "sda1 (serial AAA1)", "", "SMART finds no fault in it"]]))),
+        exposed=[["sdb1 (serial BBB2)", "sda1 (serial AAA1)", "", "SMART reports no fault"]]))),
     no_go("another disk of the array rebuilds", "mirror_partner",
           **mirrored(array("rebuilding", "warning", rebuilding=["sdc1 (serial CCC3)"]))),
     go("behind a controller, the failed disk and its well partner are told by smartctl's numbers", "mirror_partner",

@@ -33,8 +33,7 @@ def test_the_fullest_and_the_emptiest_are_named_until_they_are_balanced() -> Non
 
     assert (finding.item, finding.status, finding.verdict.playbook) == ("data mounts", "warning", "full-disk")
     assert finding.verdict.reason == (
-        "41 points between /kafka/d1 (81 % full, the fullest) and /kafka/d2 (40 %, the emptiest) of 2 data mounts, "
-        "should be below 20"
+        "41 points between /kafka/d1 (81 % used) and /kafka/d2 (40 %), of 2 data mounts, limit 20 points"
     )
     assert asked(next_run(host, answers={"touch usage /kafka/d1": usage(45)})).status == "ok"
 
@@ -65,7 +64,7 @@ def test_a_hung_disk_is_unknown_and_hides_no_spread_between_the_others() -> None
     finding = asked(broker(answers=answers, expected=EXPECTED._replace(mounts=mounts)))
 
     assert finding.status == "unknown"
-    assert "/kafka/d1 does not answer (see mounts); 80 points between /kafka/d2" in finding.verdict.reason
+    assert "/kafka/d1 does not respond (see mounts); 80 points between /kafka/d2" in finding.verdict.reason
 
 
 def test_no_disk_that_answers_is_unknown() -> None:

@@ -92,7 +92,7 @@ def test_a_disk_that_answers_nothing_between_two_runs_hangs_and_is_well_when_it_
     answering = judged(later(second, row(reads=1007, in_flight=0)))
 
     assert hanging.status == "critical" and hanging.verdict.playbook == "hung-disk"
-    assert "sda (ST8000NM0055, serial ZA1BC2) hangs: 7 requests wait" in hanging.verdict.reason
+    assert "sda (ST8000NM0055, serial ZA1BC2) hangs: 7 requests in flight" in hanging.verdict.reason
     assert answering.status == "ok"
 
 
@@ -111,7 +111,7 @@ def test_new_slowness_is_told_with_the_disk_and_the_numbers() -> None:
     finding = judged(later(first, row(writes=1500, write_ms=5000 + 500 * 80)))
 
     assert finding.status == "warning"
-    assert "writes took 80 ms on average since the last run, should be below 50 ms" in finding.verdict.reason
+    assert "writes took 80 ms on average since the last run, limit 50 ms" in finding.verdict.reason
 
 
 def test_counters_that_fell_belong_to_another_disk() -> None:

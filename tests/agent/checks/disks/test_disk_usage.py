@@ -48,7 +48,7 @@ def test_a_full_data_mount_tells_numbers_and_playbook_and_is_ok_again_with_room(
     finding = by_item(run_checks(host, "disk_usage"))["/kafka/d1"]
 
     assert (finding.status, finding.verdict.playbook) == ("critical", "full-disk")
-    assert finding.verdict.reason == "/kafka/d1 is 87.0 % full, 1040 of 8000 GB free, should be below 85 %"
+    assert finding.verdict.reason == "/kafka/d1: 87.0 % used, 1040 of 8000 GB free, limit 85 %"
 
     freed = next_run(host, answers={"touch usage /kafka/d1": usage(60)})
     assert by_item(run_checks(freed, "disk_usage"))["/kafka/d1"].status == "ok"
@@ -71,7 +71,7 @@ def test_a_file_system_out_of_inodes_is_critical_with_space_left() -> None:
     finding = by_item(run_checks(host, "disk_usage"))["/kafka/d1"]
 
     assert finding.status == "critical"
-    assert "has used 100.0 % of its inodes, 0 are free" in finding.verdict.reason
+    assert "100.0 % of inodes used, 0 free" in finding.verdict.reason
 
 
 def test_a_file_system_that_counts_no_inodes_is_judged_by_its_space() -> None:
@@ -103,7 +103,7 @@ def test_a_hung_mount_is_unknown_and_touched_once_by_all_checks_together() -> No
     found = {(row.check, row.item): row for row in run_checks(host, "disk_usage", "mounts", "disk_balance")}
 
     assert found["disk_usage", "/kafka/d1"].status == "unknown"
-    assert found["disk_usage", "/kafka/d1"].verdict.reason == "/kafka/d1 does not answer (see mounts)"
+    assert found["disk_usage", "/kafka/d1"].verdict.reason == "/kafka/d1 does not respond (see mounts)"
     assert found["mounts", "/kafka/d1"].status == "critical"
     assert [name for name in touches if "/kafka/d1" in name] == ["stat /kafka/d1"]
 
@@ -113,9 +113,9 @@ def test_a_hung_mount_is_unknown_and_touched_once_by_all_checks_together() -> No
     [
         ({"files": {"/proc/self/mountinfo": rows(MOUNTINFO, d1="")}}, "nothing is mounted at /kafka/d1"),
         ({"answers": {"touch usage /kafka/d1": Touched("EIO", {})}}, "fails with EIO"),
-        ({"answers": {"touch usage /kafka/d1": Touched("", {})}}, "gave no numbers"),
-        ({"answers": {"touch usage /kafka/d1": usage(0, 0)}}, "gives it no size"),
-        ({"answers": {"touch usage /kafka/d1": Touched("", {"total_bytes": "8"})}}, "gave no numbers"),
+        ({"answers": {"touch usage /kafka/d1": Touched("", {})}}, "returned no numbers"),
+        ({"answers": {"touch usage /kafka/d1": usage(0, 0)}}, "returned size 0"),
+        ({"answers": {"touch usage /kafka/d1": Touched("", {"total_bytes": "8"})}}, "returned no numbers"),
     ],
 )
 def test_what_does_not_tell_its_size_is_unknown(changes: Any, words: str) -> None:

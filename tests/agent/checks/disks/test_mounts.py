@@ -41,7 +41,7 @@ def test_a_healthy_broker_gives_no_alarm() -> None:
     found = mounts_of(broker())
 
     assert {item: finding.status for item, finding in found.items()} == {"/kafka/d1": "ok", "/kafka/d2": "ok"}
-    assert "takes writes" in found["/kafka/d1"].verdict.reason
+    assert "writable" in found["/kafka/d1"].verdict.reason
 
 
 @pytest.mark.parametrize("error", ["EROFS", "EIO", "EUCLEAN", "ESHUTDOWN"])
@@ -85,7 +85,7 @@ def test_without_the_write_probe_ok_says_that_it_is_not_proven() -> None:
     host = broker(expected=EXPECTED._replace(write_probe=False))
     del host.answers["touch write /kafka/d1"]
 
-    assert "not proven by a write" in mounts_of(host)["/kafka/d1"].verdict.reason
+    assert "write not tested" in mounts_of(host)["/kafka/d1"].verdict.reason
 
 
 @pytest.mark.parametrize("error", ["ENOSPC", "EDQUOT"])
@@ -131,10 +131,10 @@ def test_the_write_goes_to_the_log_dir_of_the_running_broker() -> None:
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        # findings: a tmpfs mounted over a data mount was `unknown` ("tmpfs tells no serial number"): data go to RAM
+        # findings: a tmpfs mounted over a data mount was `unknown` ("tmpfs reports no serial number"): data go to RAM
         (
             "90 31 0:55 / /kafka/d1 rw,relatime - tmpfs tmpfs rw",
-            "tmpfs, mounted over /dev/sdb1: in memory, gone after a reboot",
+            "tmpfs, mounted over /dev/sdb1: in memory, lost after a reboot",
         ),
         (
             "90 31 0:55 / /kafka/d1 rw - overlay overlay rw,lowerdir=/a,upperdir=/b,workdir=/c",
@@ -182,7 +182,7 @@ def test_data_in_the_root_of_a_container_are_a_warning() -> None:
     )
 
     (finding,) = run_checks(host, "mounts")
-    assert finding.status == "warning" and "go with it" in finding.verdict.reason
+    assert finding.status == "warning" and "are lost with it" in finding.verdict.reason
 
 
 # As the server's own user
@@ -193,7 +193,7 @@ STATUS = "Name:\tjava\nUid:\t997\t997\t997\t997\nGid:\t998\t998\t998\t998\nGroup
 
 
 def owned(write: Touched, capable: str = "0000000000000000", **files: Any) -> FakeHost:
-    """A broker of user kafka that keeps its partitions in /kafka/d1/data, which belongs to root."""
+    """A broker of user kafka that keeps its partitions in /kafka/d1/data, owned by root."""
     return broker(
         {"/proc/7/status": STATUS.format(capable), **files},
         {
@@ -212,15 +212,15 @@ def test_a_log_dir_that_belongs_to_root_after_a_disk_change_is_critical(write: T
     finding = d1(owned(write))
 
     assert (finding.status, finding.verdict.playbook) == ("critical", "replace-jbod-disk")
-    assert "own user kafka may not write to /kafka/d1/data, which belongs to root (mode 755)" in finding.verdict.reason
+    assert "user kafka cannot write to /kafka/d1/data, owned by root (mode 755)" in finding.verdict.reason
 
 
 def test_the_user_of_a_broker_that_cannot_start_is_known_from_the_run_before() -> None:
     before = owned(Touched("", {"written": True, "as_user": True}))
-    assert "takes writes of kafka" in d1(before).verdict.reason
+    assert "writable by kafka" in d1(before).verdict.reason
 
     after = next_run(before, answers={"processes": [], "touch write /kafka/d1/data": Touched("EACCES", {})})
-    assert "own user kafka may not write" in d1(after).verdict.reason
+    assert "user kafka cannot write" in d1(after).verdict.reason
 
 
 def test_a_broker_that_overrides_permissions_is_looked_at_as_root() -> None:
@@ -274,7 +274,7 @@ def test_the_lost_data_mount_of_a_zookeeper_that_died_of_it_is_still_expected() 
 
     found = mounts_of(next_run(before, files=gone, answers={"processes": []}))
 
-    assert "nothing is mounted at /kafka/d1" in found["/kafka/d1"].verdict.reason
+    assert "/kafka/d1: not mounted" in found["/kafka/d1"].verdict.reason
     assert found["/kafka/d2"].status == "ok"
 
 
@@ -292,8 +292,8 @@ def test_an_unmounted_data_dir_is_critical_and_names_the_disk_that_fills_up() ->
     finding = d1(broker({"/proc/self/mountinfo": rows(MOUNTINFO, d1="")}))
 
     assert (finding.status, finding.verdict.playbook) == ("critical", "replace-jbod-disk")
-    assert "goes to / on sda (" in finding.verdict.reason
-    assert "sdb (ST8000NM0055, serial ZA1BC1, slot s1) is there, not mounted" in finding.verdict.reason
+    assert "writes go to / on sda (" in finding.verdict.reason
+    assert "sdb (ST8000NM0055, serial ZA1BC1, slot s1) is present, not mounted" in finding.verdict.reason
 
 
 def test_a_mount_whose_disk_vanished_says_so() -> None:
@@ -309,7 +309,7 @@ def test_an_unmounted_dir_that_only_fstab_knows_tells_what_fstab_names() -> None
     expected = EXPECTED._replace(mounts=(ExpectedMount("/kafka/d1"), ExpectedMount("/kafka/d2")))
     host = broker({"/proc/self/mountinfo": rows(MOUNTINFO, d1="")}, expected=expected)
 
-    assert "sdb (ST8000NM0055, serial ZA1BC1, slot s1) is there, not mounted" in d1(host).verdict.reason
+    assert "sdb (ST8000NM0055, serial ZA1BC1, slot s1) is present, not mounted" in d1(host).verdict.reason
 
     del host.answers["link /dev/disk/by-uuid/uuid-d1"]
     assert "no device UUID=uuid-d1 on this machine" in d1(next_run(host)).verdict.reason
@@ -327,7 +327,7 @@ def test_two_swapped_mounts_each_name_the_disk_that_should_be_there() -> None:
     reason = found["/kafka/d1"].verdict.reason
     assert (found["/kafka/d1"].status, found["/kafka/d2"].status) == ("critical", "critical")
     assert reason.startswith("/kafka/d1 on sdc (ST8000NM0055, serial ZA1BC2, slot s1): should be serial ZA1BC1")
-    assert "this one belongs to /kafka/d2" in reason
+    assert "the mounted one belongs to /kafka/d2" in reason
     assert "sdb (ST8000NM0055, serial ZA1BC1, slot s1) is mounted at /kafka/d2" in reason
     assert found["/kafka/d1"].verdict.playbook == "replace-jbod-disk"
 
@@ -369,7 +369,7 @@ def test_a_disk_that_tells_no_serial_is_unknown_not_wrong() -> None:
     finding = mounts_of(host)["/kafka/d1"]
 
     assert finding.status == "unknown"
-    assert "cannot tell whether it is serial ZA1BC1: sdb tells no serial number" in finding.verdict.reason
+    assert "cannot determine whether it is serial ZA1BC1: sdb reports no serial number" in finding.verdict.reason
 
 
 def test_a_uuid_without_udev_is_unknown_not_wrong() -> None:
@@ -388,14 +388,14 @@ def test_a_uuid_without_udev_is_unknown_not_wrong() -> None:
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ("", "not in /etc/fstab, gone after a reboot"),
-        ("UUID=gone /kafka/d1 ext4 noatime 0 2", "names UUID=gone, which is not there"),
-        ("/dev/sdc1 /kafka/d1 ext4 noatime 0 2", "names /dev/sdc1 (sdc1), not the mounted sdb1"),
-        ("LABEL=d2 /kafka/d1 ext4 noatime 0 2", "names LABEL=d2 (sdc1), not the mounted sdb1"),
+        ("", "not in /etc/fstab: not mounted after a reboot"),
+        ("UUID=gone /kafka/d1 ext4 noatime 0 2", "names UUID=gone, which does not exist"),
+        ("/dev/sdc1 /kafka/d1 ext4 noatime 0 2", "names /dev/sdc1 (sdc1), but sdb1 is mounted"),
+        ("LABEL=d2 /kafka/d1 ext4 noatime 0 2", "names LABEL=d2 (sdc1), but sdb1 is mounted"),
         ("UUID=uuid-d1 /kafka/d1 ext4 noatime,noauto 0 2", "noauto in /etc/fstab"),
-        ("UUID=uuid-d1 /kafka/d1 ext4 defaults 0 2", "noatime is not in /etc/fstab, lost after a reboot"),
-        ("UUID=uuid-d1 /kafka/d1 ext4 noatime,nodev 0 2", "nodev of /etc/fstab is not in effect"),
-        ("UUID=uuid-d1 /kafka/d1 ext4 noatime,ro 0 2", "ro of /etc/fstab is not in effect"),
+        ("UUID=uuid-d1 /kafka/d1 ext4 defaults 0 2", "noatime is not in /etc/fstab: lost after a reboot"),
+        ("UUID=uuid-d1 /kafka/d1 ext4 noatime,nodev 0 2", "nodev in /etc/fstab is not in effect"),
+        ("UUID=uuid-d1 /kafka/d1 ext4 noatime,ro 0 2", "ro in /etc/fstab is not in effect"),
     ],
 )
 def test_a_mount_that_a_reboot_would_change_is_a_warning(entry: str, words: str) -> None:
@@ -496,7 +496,7 @@ def test_a_touch_without_an_answer_is_critical_and_names_the_disk(kind: str) -> 
     finding = d1(hanging(kind))
 
     assert (finding.status, finding.verdict.playbook, finding.facts["hung"]) == ("critical", "hung-disk", kind)
-    assert finding.verdict.reason.startswith("/kafka/d1 on sdb (ST8000NM0055, serial ZA1BC1, slot s1): hung: no answer")
+    assert finding.verdict.reason.startswith("/kafka/d1 on sdb (ST8000NM0055, serial ZA1BC1, slot s1): hung: no reply")
 
 
 def test_what_hung_in_the_run_before_is_not_touched_again_and_tells_since_when() -> None:
@@ -507,7 +507,7 @@ def test_what_hung_in_the_run_before_is_not_touched_again_and_tells_since_when()
 
     finding = d1(later)
 
-    assert "hung: no answer to a stat for 35 min" in finding.verdict.reason
+    assert "hung: no reply to stat for 35 min" in finding.verdict.reason
     assert d1(next_run(later, 600)).facts["hung_s"] == 2700.0
 
 
@@ -543,7 +543,7 @@ def test_a_probe_that_got_no_processor_time_says_nothing_of_the_disk() -> None:
     finding = d1(hanging(state="R"))
 
     assert finding.status == "unknown"
-    assert "too busy" in finding.verdict.reason
+    assert "overloaded" in finding.verdict.reason
 
 
 @pytest.mark.parametrize(

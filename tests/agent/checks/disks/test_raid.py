@@ -69,7 +69,7 @@ def judged(files: Dict[str, Any], item: str = "md0") -> Finding:
 
 WELL = smart_report.Facts(kind="ata", passed=True, attributes=20)
 SICK = WELL._replace(pending_sectors=8)
-SICK_WORDS = "8 pending sectors (attribute 197), should be below 1"
+SICK_WORDS = "8 pending sectors (attribute 197), limit 1"
 
 Smart = Dict[str, smart_report.Facts]
 
@@ -122,7 +122,7 @@ def test_a_failed_disk_is_critical_and_its_well_mirror_is_named(smart: Smart) ->
     assert (finding.status, finding.verdict.playbook) == ("critical", "replace-raid10-disk")
     assert finding.verdict.reason == (
         "raid10 array is degraded (active): sdc1 (serial ZAsdc) failed or missing; "
-        "sdd1 (serial ZAsdd) alone holds the data of sdc1 (serial ZAsdc), SMART finds no fault in it"
+        "sdd1 (serial ZAsdd) alone holds the data of sdc1 (serial ZAsdc), SMART reports no fault"
     )
 
 
@@ -195,9 +195,7 @@ def test_the_mirror_is_really_asked_through_smartctl() -> None:
     }
     finding = by_item(run_checks(host, "raid"))["md0"]
 
-    assert "has 24 pending sectors (attribute 197), should be below 1: one failure from data loss" in (
-        finding.verdict.reason
-    )
+    assert "has 24 pending sectors (attribute 197), limit 1: one failure from data loss" in (finding.verdict.reason)
 
 
 def test_a_disk_that_is_gone_altogether_is_critical(smart: Smart) -> None:
@@ -206,7 +204,7 @@ def test_a_disk_that_is_gone_altogether_is_critical(smart: Smart) -> None:
     finding = judged(gone)
 
     assert finding.status == "critical"
-    assert "sdd1 (serial ZAsdd) alone holds the data of the disk of slot 2" in finding.verdict.reason
+    assert "sdd1 (serial ZAsdd) alone holds the data of the disk in slot 2" in finding.verdict.reason
 
 
 def test_two_dead_disks_of_different_mirrors_are_degraded_and_of_one_mirror_are_lost_data() -> None:
@@ -306,7 +304,7 @@ def test_read_errors_are_told_when_they_are_new_and_forgotten_after_a_week() -> 
     statuses.append(by_item(run_checks(third, "raid"))["md0"].status)
 
     assert statuses == ["warning", "warning", "ok"]
-    assert "sdb1: 3 read errors repaired, the last seen 24 h ago" in told.verdict.reason
+    assert "sdb1: 3 read errors repaired, last 24 h ago" in told.verdict.reason
 
 
 def test_read_errors_of_before_a_reboot_are_not_told_again() -> None:

@@ -128,13 +128,13 @@ def test_a_rebuild_is_a_warning_with_percent_and_estimate() -> None:
 def test_a_rebuild_whose_progress_cannot_be_asked_is_told_all_the_same() -> None:
     host = megaraid(outputs.storcli(("Onln", "Onln", "Rbld", "Onln"), "Dgrd"), rebuild=Stuck("storcli64", 20))
 
-    assert found(host)["c0/v0"].verdict.reason == "raid10 array: rebuilding slot 252:2, progress not told"
+    assert found(host)["c0/v0"].verdict.reason == "raid10 array: rebuilding slot 252:2, progress unknown"
 
 
 @pytest.mark.parametrize(
     ("text", "status", "words"),
     [
-        (outputs.storcli(battery="Degraded"), "warning", "BBU is Degraded: the write cache is not safe"),
+        (outputs.storcli(battery="Degraded"), "warning", "BBU Degraded: write cache not protected"),
         (outputs.storcli(status={"Controller Status": "Needs Attention"}), "warning", "Needs Attention"),
         (outputs.storcli(status={"Controller Status": "Failed"}), "critical", "controller status Failed"),
         (outputs.storcli(status={"Memory Uncorrectable Errors": 1}), "critical", "1 uncorrectable errors"),
@@ -174,7 +174,7 @@ def test_the_text_of_storcli_says_the_same_as_its_json() -> None:
     assert (controller.name, controller.model, controller.disks) == ("c0", "PERC H730P Mini", 5)
     assert set(controller.troubles) == {
         "disk in slot 252:4 (ST2000NM0135) is UBad",
-        "CVPM05 is Failed: the write cache is not safe",
+        "CVPM05 Failed: write cache not protected",
     }
     assert (array.name, array.level, array.state, array.groups) == ("c0/v0", "raid10", "degraded", ((0, 1), (2, 3)))
     assert [member.state for member in array.members] == ["online", "online", "rebuilding", "online"]
@@ -255,7 +255,7 @@ def test_a_virtual_drive_is_found_below_its_mount() -> None:
 
     assert (finding.status, finding.verdict.reason) == (
         "warning",
-        "the layout is raid10, the inventory says jbod",
+        "layout raid10, the inventory expects jbod",
     )
 
 

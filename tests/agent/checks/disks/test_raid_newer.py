@@ -89,9 +89,9 @@ def test_a_battery_that_is_not_installed_cannot_be_broken(said: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"defunct": "1"}, "it counts 1 defunct disk"),
-        ({"battery": "Not Fully Charged"}, "battery is Not Fully Charged: the write cache is not safe"),
-        ({"cache": "Temporarily Disabled", "why": "Capacitor Charge Is Low"}, "write cache is off"),
+        ({"defunct": "1"}, "defunct disks: 1"),
+        ({"battery": "Not Fully Charged"}, "battery Not Fully Charged: write cache not protected"),
+        ({"cache": "Temporarily Disabled", "why": "Capacitor Charge Is Low"}, "write cache off"),
         ({"disk": "Failed"}, "disk 0 (SER0) is Failed"),
         ({"predicted": "2"}, "disk 0 has 2 predictive failures"),
     ],
@@ -105,7 +105,10 @@ def test_what_a_smartraid_controller_says_against_itself_is_a_warning(changes: D
 def test_a_list_of_logical_devices_shorter_than_the_controller_counts_is_unknown() -> None:
     (finding,) = smartraid(count="3").values()
 
-    assert finding.status == "unknown" and "counts 3 logical devices of controller 1, lists 1" in finding.verdict.reason
+    assert (
+        finding.status == "unknown"
+        and "counts 3 logical devices on controller 1, but lists 1" in finding.verdict.reason
+    )
 
 
 def test_a_write_cache_that_is_set_on_and_is_off_is_a_warning() -> None:
@@ -114,7 +117,7 @@ def test_a_write_cache_that_is_set_on_and_is_off_is_a_warning() -> None:
     )
     finding = found(machine("aacraid", {"arcconf getconfig 1": text}))["adaptec 1"]
 
-    assert finding.status == "warning" and "writes through" in finding.verdict.reason
+    assert finding.status == "warning" and "write-through" in finding.verdict.reason
 
 
 def megacli(**said: Any) -> Dict[str, Finding]:
@@ -140,8 +143,8 @@ def test_megacli_tells_of_bad_foreign_and_spare_disks_outside_arrays(change: Any
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (("Battery State: Optimal", "Battery State: Failed"), "battery is Failed: the write cache is not safe"),
-        (("Battery State: Optimal", "Battery State: "), "battery is not told"),
+        (("Battery State: Optimal", "Battery State: Failed"), "battery Failed: write cache not protected"),
+        (("Battery State: Optimal", "Battery State: "), "battery state unknown"),
         (
             ("Battery Replacement required            : No", "Battery Replacement required            : Yes"),
             "replacement",
@@ -163,12 +166,12 @@ def test_megacli_with_a_battery_and_a_hot_spare_that_are_well_or_without_a_batte
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"disks": Answer(1, "", "no memory")}, "its disks outside arrays cannot be told"),
-        ({"disks": outputs.MEGACLI_DISKS.replace("Exit Code", "")}, "its disks outside arrays cannot be told"),
-        ({"battery": Answer(1, "", "")}, "its battery cannot be told"),
-        ({"battery": outputs.megacli()}, "its battery cannot be told"),
-        ({"battery": outputs.MEGACLI_BATTERY.replace("Battery State", "Fnord")}, "its battery cannot be told"),
-        ({"battery": outputs.MEGACLI_BATTERY.replace("Exit Code", "Fnord")}, "its battery cannot be told"),
+        ({"disks": Answer(1, "", "no memory")}, "disks outside arrays unknown"),
+        ({"disks": outputs.MEGACLI_DISKS.replace("Exit Code", "")}, "disks outside arrays unknown"),
+        ({"battery": Answer(1, "", "")}, "battery unknown"),
+        ({"battery": outputs.megacli()}, "battery unknown"),
+        ({"battery": outputs.MEGACLI_BATTERY.replace("Battery State", "Fnord")}, "battery unknown"),
+        ({"battery": outputs.MEGACLI_BATTERY.replace("Exit Code", "Fnord")}, "battery unknown"),
     ],
 )
 def test_megacli_that_does_not_answer_about_battery_and_disks_is_unknown_about_them(said: Any, words: str) -> None:
@@ -183,7 +186,7 @@ def test_megacli_drive_that_writes_through_though_set_to_write_back_is_a_warning
     text = outputs.megacli().replace("Span: 0 -", policies)
     finding = found(machine("megaraid_sas", megacli_says(text)))["c0"]
 
-    assert finding.status == "warning" and "c0/v0 writes through" in finding.verdict.reason
+    assert finding.status == "warning" and "c0/v0: write-through" in finding.verdict.reason
 
 
 def mpi3mr(show_all: Any, drives: Optional[str] = None, vendor: str = ADAPTEC) -> Dict[str, Finding]:
@@ -236,8 +239,8 @@ def test_the_states_of_an_array_behind_storcli2(drives: Any, virtual: str, statu
     [
         ({"status": "Need Attention"}, "warning", "controller status Need Attention"),
         ({"status": "Failed"}, "critical", "controller status Failed"),
-        ({"pack": "Critical"}, "warning", "Supercap is Critical: the write cache is not safe"),
-        ({"cache": "NR,WT"}, "warning", "c0/v1 writes through, though it is set to write back"),
+        ({"pack": "Critical"}, "warning", "Supercap Critical: write cache not protected"),
+        ({"cache": "NR,WT"}, "warning", "c0/v1: write-through although set to write-back"),
         ({"extra": [{"EID:Slt": "306:9", "State": "UConf", "Status": "Bad", "DG": "-"}]}, "warning", "306:9"),
         ({"extra": [{"EID:Slt": "306:9", "State": "UConf", "Status": "Good", "DG": "-"}]}, "ok", ""),
         ({"extra": [{"EID:Slt": "306:9", "State": "GHS", "Status": "Good", "DG": "-"}]}, "ok", ""),
@@ -278,7 +281,7 @@ def test_a_driver_that_nobody_reads_is_unknown_and_named_with_its_tool(driver: s
     (finding,) = found(machine(driver, {})).values()
 
     assert finding.status == "unknown" and finding.item == driver
-    assert f"arrays of the driver {driver} cannot be read" in finding.verdict.reason
+    assert f"arrays of driver {driver} are not supported" in finding.verdict.reason
     assert controllers.TOOLS_TO_ASK[driver] in finding.verdict.reason
 
 
@@ -336,10 +339,14 @@ def btrfs(**changes: str) -> Dict[str, Finding]:
 @pytest.mark.parametrize(
     ("changes", "status", "words"),
     [
-        ({}, "ok", "raid1 all devices are there, 2 disks"),
-        ({"profile": "single"}, "ok", "single all devices are there"),
+        ({}, "ok", "raid1 all devices present, 2 disks"),
+        ({"profile": "single"}, "ok", "single all devices present"),
         ({"devinfo__2__missing": "1\n"}, "critical", "raid1 array is degraded (1 of its devices missing)"),
-        ({"devinfo__2__missing": "1\n", "profile": "raid0"}, "critical", "raid0 array is 1 of its devices missing"),
+        (
+            {"devinfo__2__missing": "1\n", "profile": "raid0"},
+            "critical",
+            "raid0 array failed (1 of its devices missing)",
+        ),
         (
             {"devinfo__1__error_stats": "read_errs 3\ncorruption_errs 4\n"},
             "warning",
@@ -446,7 +453,7 @@ def pool(text: str, as_json: bool = False) -> Dict[str, Finding]:
         (newer.zpool(state="DEGRADED", mirror="DEGRADED", first="FAULTED"), "critical", "raid10 array is degraded"),
         (newer.zpool(state="SUSPENDED"), "critical", "SUSPENDED"),
         (newer.zpool(checksums="12"), "warning", "sdb1: 12 read, write or checksum errors"),
-        (newer.zpool(errors="2 data errors, use '-v' for a list"), "critical", "its data are damaged: 2 data errors"),
+        (newer.zpool(errors="2 data errors, use '-v' for a list"), "critical", "data damaged: 2 data errors"),
         (newer.zpool(scan="resilver in progress since Sun\n\t2.10G resilvered, 15.11% done"), "warning", "15.11 %"),
         (newer.zpool(state="FNORD"), "unknown", "FNORD"),
     ],
@@ -476,10 +483,10 @@ def test_the_pool_is_read_as_json_where_zpool_prints_it(text: str, status: str, 
 
 def test_a_pool_that_zpool_does_not_tell_of_is_unknown_and_zpool_is_not_asked_without_one() -> None:
     findings = pool(newer.zpool().replace("tank", "other"))
-    assert findings["zfs"].status == "unknown" and "does not tell of the pool tank" in findings["zfs"].verdict.reason
+    assert findings["zfs"].status == "unknown" and "does not list pool tank" in findings["zfs"].verdict.reason
 
     cut = pool(newer.zpool().partition("errors:")[0])
-    assert cut["zfs"].status == "unknown" and "cut short" in cut["zfs"].verdict.reason
+    assert cut["zfs"].status == "unknown" and "truncated" in cut["zfs"].verdict.reason
 
     (none,) = found(FakeHost(files={"/sys/block/sda/size": "8"}, answers={"disks": []})).values()
     assert none.status == "skipped"

@@ -201,7 +201,7 @@ def test_the_reason_names_path_model_serial_slot_and_numbers() -> None:
 
     assert finding.verdict.reason == (
         "/dev/sdb ST8000NM0055-1RM112 (serial ZA1BC2DE, slot pci-0000:00:1f.2-ata-2): "
-        "32 pending sectors (attribute 197), should be below 24"
+        "32 pending sectors (attribute 197), limit 24"
     )
     assert finding.verdict.playbook == "replace-jbod-disk"
 
@@ -270,18 +270,18 @@ def refused(message: str, code: int = 2) -> Answer:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (refused("Device is in STANDBY mode, exit(2)"), "asleep (STANDBY)"),
+        (refused("Device is in STANDBY mode, exit(2)"), "is in STANDBY mode and was not woken"),
         (refused("Smartctl open device: /dev/sdb failed: No such device"), "No such device"),
         (refused("Smartctl open device: /dev/sdb failed: Permission denied"), "needs root"),
         (refused("/dev/sdb: Unknown USB bridge [0x0bda:0x9210]", 1), "Unknown USB bridge"),
         (printed(ata(exit_status=2)), "cannot be read"),
         (printed(ata(passed=None)), "no overall SMART status"),
         (Answer(0, "", ""), "/dev/sdb: smartctl printed nothing"),
-        (Answer(0, '{"smartctl": {"exit_sta', ""), "cut short"),
+        (Answer(0, '{"smartctl": {"exit_sta', ""), "truncated"),
         (Answer(0, "[]", ""), "printed no"),
-        (Answer(-11, "", ""), "ended with -11"),
+        (Answer(-11, "", ""), "exit code -11"),
         (Stuck("smartctl -a /dev/sdb", 12.0, " (process 77 in state D, blk_execute_rq)"), "state D"),
-        (printed(ata(smart_support={"available": True, "enabled": False}, passed=None)), "switched off"),
+        (printed(ata(smart_support={"available": True, "enabled": False}, passed=None)), "SMART is disabled"),
         (printed(ata(smart_support={"available": False}, passed=None)), "has no SMART"),
     ],
 )
@@ -678,7 +678,10 @@ def test_an_old_smartctl_is_read_through_pysmart_with_one_process_a_disk() -> No
     ("answer", "words"),
     [
         (Answer(0, reports.ata_text(ata(), health="UNKNOWN!"), ""), "no overall SMART status"),
-        (Answer(2, "smartctl 6.6 2017-11-05 r4594 [x]\n\nDevice is in STANDBY mode, exit(2)\n", ""), "asleep"),
+        (
+            Answer(2, "smartctl 6.6 2017-11-05 r4594 [x]\n\nDevice is in STANDBY mode, exit(2)\n", ""),
+            "is in STANDBY mode",
+        ),
         (
             Answer(
                 2, "smartctl 6.6 2017-11-05 r4594 [x]\n\nSmartctl open device: /dev/sdb failed: Permission denied", ""
@@ -687,10 +690,10 @@ def test_an_old_smartctl_is_read_through_pysmart_with_one_process_a_disk() -> No
         ),
         (Answer(0, "smartctl 6.6 2017-11-05 r4594 [x]\n", ""), "printed no report"),
         (Answer(0, "\x00\x01", ""), "printed no report"),
-        (Answer(0, reports.ata_text(ata())[:1200], ""), "cut short"),
-        (Answer(0, reports.ata_text(ata()).partition("SMART Error Log")[0].rstrip() + "\n", ""), "cut short"),
-        (Answer(0, reports.sas_text(defects=-5), ""), "no number where a count should be: grown defects"),
-        (Answer(0, reports.sas_text(uncorrected=-5), ""), "no number where a count should be: write"),
+        (Answer(0, reports.ata_text(ata())[:1200], ""), "truncated"),
+        (Answer(0, reports.ata_text(ata()).partition("SMART Error Log")[0].rstrip() + "\n", ""), "truncated"),
+        (Answer(0, reports.sas_text(defects=-5), ""), "unreadable counters: grown defects"),
+        (Answer(0, reports.sas_text(uncorrected=-5), ""), "unreadable counters: write"),
         (Stuck("smartctl -a /dev/sdb", 12.0), "no answer in 12 s"),
     ],
 )

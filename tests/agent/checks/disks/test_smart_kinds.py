@@ -107,8 +107,8 @@ def test_an_ssd_with_its_spare_at_the_threshold_is_critical_and_with_little_of_i
     low = report("INTEL SSDSC2BW240A4", "232 Available_Reservd_Space PO--CK   018   018   010    -    0")
     gone = report("INTEL SSDSC2BW240A4", "232 Available_Reservd_Space PO--CK   002   002   010    NOW  0")
 
-    assert verdict(low).status == "warning" and "18 % of its spare blocks left" in verdict(low).reason
-    assert verdict(gone).status == "critical" and "its own threshold is 10 %" in verdict(gone).reason
+    assert verdict(low).status == "warning" and "18 % of spare blocks left" in verdict(low).reason
+    assert verdict(gone).status == "critical" and "the drive's threshold is 10 %" in verdict(gone).reason
 
 
 def test_an_ssd_that_tells_its_spare_only_by_what_it_retired_is_judged_by_that() -> None:
@@ -247,7 +247,13 @@ def test_a_disk_that_fails_its_own_judgement_has_all_its_evidence_in_one_row() -
     said = verdict(report("ST8000NM0055", *rows, size=HDD_SIZE, rotation=HDD, health="FAILED!"))
 
     assert said.status == "critical"
-    for words in ("failed its own overall", "7 reallocated", "3 pending", "1 uncorrectable", "5 Reallocated_Sector_Ct"):
+    for words in (
+        "failed its SMART self-assessment",
+        "7 reallocated",
+        "3 pending",
+        "1 uncorrectable",
+        "5 Reallocated_Sector_Ct",
+    ):
         assert words in said.reason
 
 

@@ -48,7 +48,7 @@ def over_days(model: str, days: Sequence[Counts], size_bytes: Optional[int] = 4 
 def test_nine_reallocated_sectors_are_warned_of_on_a_model_that_rarely_has_any(model: str) -> None:
     (said,), _ = over_days(model, [{5: 9}])
 
-    assert said.startswith("warning") and "9 reallocated sectors (attribute 5), should be at most 8" in said
+    assert said.startswith("warning") and "9 reallocated sectors (attribute 5), limit 8" in said
 
 
 @pytest.mark.parametrize("model", [SEAGATE, "TOSHIBA MG07ACA14TE", "WDC WD40EFRX", "", "XHGST H1"])
@@ -71,7 +71,7 @@ def test_a_small_disk_of_a_model_that_rarely_reallocates_is_warned_of_when_its_c
     other, _ = over_days("ST31500541AS", [{5: 44}] * 3 + [{5: 45}], 15 * 10**11)
 
     assert [row.split(":")[0] for row in said] == ["ok", "ok", "ok", "warning"]
-    assert "45 reallocated sectors (attribute 5), 1 more within 7 days, should be at most 8" in said[-1]
+    assert "45 reallocated sectors (attribute 5), 1 of them in 7 days, limit 8" in said[-1]
     assert all(row.startswith("ok") for row in other)
 
 
@@ -79,7 +79,7 @@ def test_sectors_reallocated_one_by_one_are_warned_of_when_a_month_adds_up_to_mo
     said, _ = over_days("ST31500541AS", [{5: 360 + 2 * day} for day in range(18)], 15 * 10**11)
 
     assert said[15].startswith("ok")
-    assert said[16].startswith("warning") and "32 of them in 30 days, should be at most 30" in said[16]
+    assert said[16].startswith("warning") and "32 of them in 30 days, limit 30" in said[16]
 
 
 def test_a_disk_that_loses_more_than_thirty_sectors_in_a_week_is_critical() -> None:

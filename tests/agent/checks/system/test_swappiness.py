@@ -46,7 +46,7 @@ def test_the_default_of_a_fresh_install_with_swap_is_a_warning() -> None:
     finding = look_at(machine("60\n"))
 
     assert (finding.item, finding.status, finding.facts["swappiness"]) == ("vm.swappiness", "warning", 60)
-    assert finding.verdict.reason == "vm.swappiness is 60, should be at most 1; 20 of 8192 MB of swap in use"
+    assert finding.verdict.reason == "vm.swappiness is 60, limit 1; 20 of 8192 MB of swap in use"
     assert finding.verdict.playbook == "tune-os"
 
 

@@ -87,7 +87,7 @@ def test_nothing_mounted_cannot_be_told() -> None:
 def test_slaves_that_go_round_in_a_circle_end() -> None:
     host = FakeHost(files={"/sys/block/dm-0/slaves/dm-1": "", "/sys/block/dm-1/slaves/dm-0": ""})
 
-    with pytest.raises(CannotTell, match="stands on itself"):
+    with pytest.raises(CannotTell, match="is its own parent device"):
         block_devices.behind(host, "dm-0")
 
 

@@ -123,7 +123,7 @@ def test_an_array_whose_sysfs_does_not_answer_hides_no_other() -> None:
     files = {"/sys/block/md0/md/level": "raid1\n", "/sys/block/md9/md/level": "raid1\n"}
     found = md.arrays(FakeHost(files={**files, "/sys/block/md9/md/array_state": "clean\n"}))
 
-    assert found["md0"].state == raid.UNKNOWN and "does not tell the state" in found["md0"].said
+    assert found["md0"].state == raid.UNKNOWN and "has no state of md0" in found["md0"].said
     assert found["md9"].state == raid.OPTIMAL
 
 
