@@ -178,9 +178,7 @@ def _texts(path: str) -> Iterator[list[str]]:
 
 def _heard(host: Host, lines: list[str]) -> HostReport:
     told = report.read(lines)
-    verdict = (
-        ok("answered in 0.1 s") if told.findings else unknown("10.0.0.3:22 does not answer: no connection in time")
-    )
+    verdict = ok("answered in 0.1 s") if told.findings else unknown("10.0.0.3:22 does not answer: connection timed out")
     return HostReport(host, told, lines if told.findings else [], verdict, 0.1)
 
 

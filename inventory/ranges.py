@@ -72,7 +72,7 @@ def _numbers(inside: str, text: str) -> list[str]:
 
 def _span(first: str, last: str, step: int, text: str) -> list[str]:
     if max(len(first), len(last)) > LONGEST_NUMBER:
-        raise BadRange(f"{_plainly(text)}: a number of more than {LONGEST_NUMBER} digits")
+        raise BadRange(f"{_plainly(text)}: number of more than {LONGEST_NUMBER} digits")
     if int(first) > int(last):
         raise BadRange(f"{_plainly(text)}: {first} is more than {last}; did you mean [{last}-{first}]?")
     if step < 1:

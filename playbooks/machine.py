@@ -164,7 +164,7 @@ class _Talk:
 
     def _answer_sudo(self) -> None:
         if self._asked:
-            raise NotRun("sudo there does not take the password")
+            raise NotRun("sudo rejected the password")
         self._asked = True
         self._channel.send(self._password.encode() + b"\n")
 

@@ -318,7 +318,7 @@ def _store(store: str, run_id: str, seen: Report, lines: Sequence[str]) -> str:
     try:
         results.write(store, run_id, str(seen.header.get("at", "")), lines)
     except (OSError, ValueError) as error:
-        return f"the report could not be kept in {store}: {error}"
+        return f"cannot store the report in {store}: {error}"
     return ""
 
 

@@ -106,7 +106,7 @@ def _ended(session: Session, action: Action, outcome: Outcome, seconds: float) -
         return
     session.note("failed", action, **facts, said=printable(outcome.said))
     late = f"it did not end in {step.seconds} s and was ended" if outcome.code == 124 else f"exit code {outcome.code}"
-    raise Failed(f"{late}: {printable(outcome.said) or 'it said nothing'}")
+    raise Failed(f"{late}: {printable(outcome.said) or 'no output'}")
 
 
 def restored(session: Session, action: Action) -> dict[str, list[Any]]:

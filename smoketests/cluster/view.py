@@ -74,7 +74,7 @@ class ClusterFinding(NamedTuple):
 
 
 def kafka_of(view: ClusterView) -> KafkaFacts:
-    """What the cluster's Kafka said; CannotTell or NotApplicable where it said nothing."""
+    """What Kafka reported of the cluster; CannotTell or NotApplicable without it."""
     if view.kafka is not None:
         return view.kafka
     if "kafka" in view.problems:

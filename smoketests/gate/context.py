@@ -107,7 +107,7 @@ class GateContext:
 
     @property
     def kafka(self) -> KafkaFacts:
-        """What Kafka said; NotApplicable for a cluster without brokers, CannotTell where it said nothing."""
+        """What Kafka reported; NotApplicable for a cluster without brokers, CannotTell without data."""
         if self.view.kafka is not None:
             return self.view.kafka
         if not self.has_brokers and not self.view.cluster.kafka:

@@ -1,6 +1,6 @@
-"""The agent on one far host: the command that starts it there, and its words up to the last.
+"""The agent on one remote host: the command that starts it, and its output to the end.
 
-One thread reads one channel; nothing here believes what it reads (see belief.py).
+One thread reads one channel; nothing here is validated yet (see validation.py).
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class Hearing:
         pending: list[bytes] = []
         for part in self._parts(until):
             if part is None:
-                return f"no end after {self._options.run_s + self._options.grace_s:.0f} s"
+                return f"timed out after {self._options.run_s + self._options.grace_s:.0f} s"
             self._count(len(part))
             if self._size > self._options.output_limit:
                 return f"more than {self._options.output_limit / (1 << 20):.3g} MB of output"
@@ -219,7 +219,7 @@ class Hearing:
         """Do what the far side asks for; whether it was a question."""
         if text == SUDO_PROMPT and self._options.sudo_password:
             if self._asked_password:
-                raise Unreachable("sudo", "sudo there does not take the password")
+                raise Unreachable("sudo", "sudo rejected the password")
             self._asked_password = True
             self._send(self._options.sudo_password.encode() + b"\n")
         elif text.startswith(MARK + "hello"):

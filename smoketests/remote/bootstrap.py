@@ -1,4 +1,4 @@
-"""The first program on a far host: find a fit Python, take the agent in, check it, become it.
+"""The first program on a remote host: find a suitable Python, receive the agent, verify it, become it.
 
 It is sent as text with the ssh command and must be understood by any Python from 2.7 on, far enough to say "too old".
 What it says before the agent speaks stands on one line after the word SMOKE-BOOT.
@@ -95,7 +95,7 @@ def take_in(folder, digest, size, asker):
         say("need")
         data = unpacked(asker.read(size))
         if hashlib.sha256(data).hexdigest() != digest:
-            refuse("damaged", "the bundle changed on its way")
+            refuse("damaged", "the bundle was altered in transit")
         put(path, data)
     return data
 

@@ -121,7 +121,7 @@ def _wheels(wanted: Sequence[Wheel], machine: str) -> list[pathlib.Path]:
     found = [(wheel, _found(folder, wheel)) for wheel in wanted]
     for wheel, path in found:
         if path is None:
-            raise BundleError(f"{wheel.package} {wheel.version} for {machine} did not come")
+            raise BundleError(f"{wheel.package} {wheel.version} for {machine} not downloaded")
     return [path for _wheel, path in found if path]
 
 
@@ -162,14 +162,14 @@ def _download(wheels: Sequence[Wheel], machine: str, folder: pathlib.Path) -> No
 def _complaint(said: str) -> str:
     """pip tells a wrong hash in several lines, a missing network in the last."""
     if "DO NOT MATCH THE HASHES" in said:
-        return "the package index gives another file than the one whose hash is written in smoketests/remote/bundle.py"
+        return "the package index serves a file whose hash differs from that in smoketests/remote/bundle.py"
     return (said.strip().splitlines() or ["pip failed"])[-1]
 
 
 def _cannot(what: str, folder: pathlib.Path, why: str) -> str:
     return (
-        f"the bundle needs {what}, and pip cannot get it ({why[:200]}); without internet here, "
-        f"run `smoke bundle` where there is some and copy its ~/.cache/fleet-smoke/wheels/{folder.name} to {folder}"
+        f"the bundle needs {what}, and pip cannot get it ({why[:200]}); without Internet access, "
+        f"run `smoke bundle` on a connected machine and copy its ~/.cache/fleet-smoke/wheels/{folder.name} to {folder}"
     )
 
 
@@ -183,4 +183,4 @@ def _wheel_files(wheel: pathlib.Path) -> dict[str, bytes]:
                 if name.endswith((".py", ".so")) and ".dist-info/" not in name and "/tests/" not in name
             }
     except (zipfile.BadZipFile, OSError) as error:
-        raise BundleError(f"{wheel} is damaged ({error}): remove it, and it is fetched anew") from error
+        raise BundleError(f"{wheel} is damaged ({error}): remove it, and run again to download it") from error

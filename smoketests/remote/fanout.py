@@ -1,7 +1,7 @@
 """The agent on many hosts at once, over Fabric: bounded, streaming, every step under a deadline.
 
-Each host gives exactly one HostReport, in the order in which they finish, floods of words last. A bad host costs its
-own time and nobody else's: while it keeps us waiting, another is asked beside it.
+Each host gives exactly one HostReport, in the order in which they finish, oversized outputs last. A bad host costs its
+own time and no other host's: while it keeps us waiting, another is asked beside it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def run(
         for _ in hosts:
             outcome = asking.next(end)
             if outcome is None:
-                why = f"not heard out: the {options.overall_s:.0f} s for the whole fleet were over"
+                why = f"timed out after {options.overall_s:.0f} s (fleet limit)"
                 yield from (late.believed(run_id) for late in asking.unasked(why))
                 return
             yield outcome.believed(run_id)
@@ -201,7 +201,7 @@ class _Asking:
             for asked in overdue:
                 asked.end()
             for asked in hopeless:
-                self._done.put(asked.unheard("stuck", "given up: asking it hangs beyond every deadline"))
+                self._done.put(asked.unheard("stuck", "abandoned: no progress after every deadline"))
             self._fill()
 
     def _ask(self, asked: _Asked) -> Outcome:
@@ -213,7 +213,7 @@ class _Asking:
         except AccessError as error:
             return asked.unheard("access", str(error))
         except Exception as error:  # one odd host never hides another
-            return asked.unheard("failed", f"asking failed: {type(error).__name__}: {error}"[:300])
+            return asked.unheard("failed", f"internal error: {type(error).__name__}: {error}"[:300])
 
     def _heard(self, asked: _Asked) -> AgentOutput:
         connection = self._access.connect(asked.host, asked.limit)
@@ -221,7 +221,7 @@ class _Asking:
             with self._lock:
                 asked.connection = connection
             if self._over.is_set():
-                raise Unreachable("stopped", "not asked: stopped")
+                raise Unreachable("stopped", "not checked: the run was stopped")
             channel = self._started(asked, connection)
             asked.limit = time.monotonic() + self._options.run_s + self._options.grace_s
             asked.counts_until = time.monotonic() + PATIENCE_S
@@ -243,8 +243,8 @@ class _Asking:
             channel.exec_command(text)
         except Exception as error:
             late = time.monotonic() > asked.limit - SUPERVISE_EVERY_S or "Timeout" in str(error)
-            why = "falls silent" if late else f"starts no command: {error or type(error).__name__}"
-            raise Unreachable("frozen", f"lets us in, then {why}"[:300]) from error
+            why = "no reply" if late else f"cannot start a command: {error or type(error).__name__}"
+            raise Unreachable("frozen", f"logged in, then {why}"[:300]) from error
         return channel
 
 

@@ -51,7 +51,7 @@ class LargeReports:
         """Where in the file it stands now. OSError where there is no room."""
         with self._lock:
             if self._end + len(data) > MOST_IN_FILE_BYTES:
-                raise OSError("the file has its largest size")
+                raise OSError("file size limit reached")
             if self._file < 0:
                 with tempfile.TemporaryFile() as file:
                     self._file = os.dup(file.fileno())

@@ -1,4 +1,4 @@
-"""The agent on this machine, in a process of its own, so that nothing it hangs on can hang us."""
+"""The agent on this machine, in a process of its own, so that a hanging agent does not block the controller."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _lines(process: subprocess.Popen[bytes], until: float) -> Iterator[str]:
         while selector.get_map():
             ready = selector.select(max(until - time.monotonic(), 0))
             if not ready:
-                raise AgentFailed("the agent did not end in time; what it hangs on cannot be interrupted")
+                raise AgentFailed("the agent timed out in an uninterruptible wait")
             for key, _events in ready:
                 part = os.read(key.fd, 1 << 16)
                 if not part:
@@ -68,4 +68,4 @@ def _lines(process: subprocess.Popen[bytes], until: float) -> Iterator[str]:
     code = process.wait(LAST_S)
     if rest or code not in EXIT_CODES.values():
         how = f"killed by signal {-code}" if code < 0 else f"exit {code}"
-        raise AgentFailed(f"the agent's report was cut short ({how})")
+        raise AgentFailed(f"the agent's report was truncated ({how})")

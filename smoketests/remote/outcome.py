@@ -1,4 +1,4 @@
-"""What came of one host, and the order in which it is looked at: a flood of words waits until the others are done."""
+"""The outcome of one host, and the order of processing: an oversized output waits until the others are done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A host and a cluster as a site's own smoke tests see them: what the agent found, and commands of their own."""
+"""A host and a cluster for a site's own smoke tests: the agent's findings, and commands."""
 
 from __future__ import annotations
 
@@ -54,8 +54,10 @@ class RemoteHost:
             if finding["item"] == item and finding["facts"]:
                 facts: Mapping[str, Any] = finding["facts"]
                 return facts
-        said = "; ".join(f"{f['item']}: {f['status']}: {f['reason']}" for f in self.of(check)) or "it was not asked"
-        raise KeyError(f"{self.name} tells no facts of {check}, item {item}: {said}")
+        said = (
+            "; ".join(f"{f['item']}: {f['status']}: {f['reason']}" for f in self.of(check)) or "the check did not run"
+        )
+        raise KeyError(f"{self.name}: no facts of {check}, item {item}: {said}")
 
     def run(self, *words: str, seconds: float = COMMAND_S) -> Answer:
         """Run a command there as the inventory's user, each word quoted. Unreachable, or TookTooLong."""
@@ -83,7 +85,7 @@ class RemoteHost:
                     parts[is_error].append(part)
                     size, got = size + len(part), True
             if time.monotonic() > until or size > MOST_OUTPUT:
-                raise TookTooLong(f"{self.name}: no end, after {size} bytes of output")
+                raise TookTooLong(f"{self.name}: timed out or too long, after {size} bytes of output")
             if not got:
                 channel.status_event.wait(0.02)
         out, err = (b"".join(parts[is_error]).decode("utf-8", "replace") for is_error in (False, True))

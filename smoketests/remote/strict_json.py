@@ -14,18 +14,18 @@ MOST_DIGITS = 40
 
 def _integer(digits: str) -> int:
     if len(digits) > MOST_DIGITS:
-        raise ValueError(f"a number of more than {MOST_DIGITS} digits")
+        raise ValueError(f"number of more than {MOST_DIGITS} digits")
     return int(digits)
 
 
 def _no_number(word: str) -> Any:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def _without_twins(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        raise ValueError("a key that stands there twice")
+        raise ValueError("duplicate key")
     return made
 
 

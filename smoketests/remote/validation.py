@@ -1,7 +1,7 @@
-"""How much of a host's words is believed: records about itself, of our schema, within bounds. Pure.
+"""Validates a host's report: records about the host itself, of the current schema, within bounds. Pure.
 
-A host that lies, or was taken over, can spoil its own row and nothing else: each line is read alone, as strict JSON,
-and what is kept is our own encoding of the checked record, never the host's text.
+A compromised host can falsify its own row and nothing else: each line is read alone, as strict JSON, and what is kept
+is a new encoding of the checked record, never the host's text.
 """
 
 from __future__ import annotations
@@ -41,27 +41,27 @@ HEADER_KINDS: Mapping[str, Any] = {
 # where the inventory is silent the host may guess
 GUESSABLE = ("role", "layout", "rack")
 SAID = {
-    "no-python": "no Python is installed there; the agent needs 3.9 or later",
-    "old-python": "only Python {} is there; the agent needs 3.9 or later",
-    "unsafe-folder": "{} could be written by another user: the agent is not kept or run there",
-    "noexec": "{} is mounted noexec: the agent's compiled parts cannot run there",
+    "no-python": "no Python found; the agent requires 3.9 or later",
+    "old-python": "only Python {} found; the agent requires 3.9 or later",
+    "unsafe-folder": "{} is writable by another user: the agent is not stored or run there",
+    "noexec": "{} is mounted noexec: the agent's compiled modules cannot run from it",
     "damaged": "{}",
-    "no-room": "the agent cannot be kept there: {}",
-    "no-build": "its processor ({}) is none that the bundle was built for",
-    "cannot-start": "the agent cannot start there: {}",
+    "no-room": "cannot store the agent: {}",
+    "no-build": "CPU architecture {} is not in the bundle",
+    "cannot-start": "the agent cannot start: {}",
 }
 # what a shell or sudo says instead of the agent, and what it means
 REFUSALS = (
-    ("a password is required", "sudo-password", "sudo wants a password there (give one with --ask-sudo)"),
-    ("incorrect password", "sudo-password", "sudo there does not take the password"),
-    ("you must have a tty", "sudo", "sudo there wants a terminal (requiretty in its sudoers)"),
-    ("not in the sudoers", "sudo", "no root there: the user is not in the sudoers file"),
-    ("not allowed to execute", "sudo", "no root there: sudo does not allow the user to run the agent"),
-    ("may not run sudo", "sudo", "no root there: the user may not run sudo"),
-    ("sudo: command not found", "sudo", "no root there: sudo is not installed and the user is not root"),
-    ("sudo: not found", "sudo", "no root there: sudo is not installed and the user is not root"),
-    ("timeout: command not found", "no-timeout", "there is no `timeout` (package coreutils) to end the agent with"),
-    ("Unknown option: -E", "old-python", "only an ancient Python is there; the agent needs 3.9 or later"),
+    ("a password is required", "sudo-password", "sudo requires a password (use --ask-sudo)"),
+    ("incorrect password", "sudo-password", "sudo rejected the password"),
+    ("you must have a tty", "sudo", "sudo requires a terminal (requiretty in sudoers)"),
+    ("not in the sudoers", "sudo", "no root access: the user is not in the sudoers file"),
+    ("not allowed to execute", "sudo", "no root access: sudo does not allow the user to run the agent"),
+    ("may not run sudo", "sudo", "no root access: the user may not run sudo"),
+    ("sudo: command not found", "sudo", "no root access: sudo is not installed and the user is not root"),
+    ("sudo: not found", "sudo", "no root access: sudo is not installed and the user is not root"),
+    ("timeout: command not found", "no-timeout", "command `timeout` (package coreutils) not found"),
+    ("Unknown option: -E", "old-python", "Python is too old; the agent requires 3.9 or later"),
 )
 
 
@@ -132,15 +132,15 @@ def _check(fields: Any) -> None:
         raise ValueError(f"not a record of schema {SCHEMA}")
     if list(map(type, map(fields.get, TEXTS))) != ALL_TEXT:
         name = next(name for name in TEXTS if type(fields.get(name)) is not str)
-        raise ValueError(f"field {name!r} is missing or of the wrong kind")
+        raise ValueError(f"field {name!r} is missing or of the wrong type")
     if type(fields.get("facts")) is not dict or type(fields.get("duration_ms")) not in (int, float):
-        raise ValueError("facts or duration_ms are missing or of the wrong kind")
+        raise ValueError("facts or duration_ms are missing or of the wrong type")
     if not 0 <= fields["duration_ms"] < LONGEST_MS:
-        raise ValueError("an odd duration_ms")
+        raise ValueError("implausible duration_ms")
     if fields["status"] not in BY_SEVERITY:
-        raise ValueError("no such status")
+        raise ValueError("unknown status")
     if not _is_name(fields["check"]) or (fields["playbook"] and not _is_name(fields["playbook"])):
-        raise ValueError("a check or playbook with an odd name")
+        raise ValueError("invalid name of a check or playbook")
 
 
 @functools.lru_cache(maxsize=1000)
@@ -180,7 +180,7 @@ def _whole(value: Any) -> Any:
 
 
 def _header(told: Mapping[str, Any], ours: Mapping[str, str], guessed: Sequence[str], now: str) -> dict[str, Any]:
-    """What the host says of itself as a whole; a field of the wrong kind is left out."""
+    """What the host says of itself as a whole; a field of the wrong type is left out."""
     kept = {name: _short(told[name]) for name, kind in HEADER_KINDS.items() if _is(told.get(name), kind)}
     at = str(told.get("at"))
     guesses = {name: str(told.get(name, ""))[:LONGEST_GUESS] for name in guessed}
@@ -205,23 +205,23 @@ def reach(heard: AgentOutput, kept: Believed, seconds: float) -> tuple[str, Verd
         if word.startswith(MARK):
             kind, _, detail = word[len(MARK) :].partition(" ")
             return kind[:20], unknown(SAID.get(kind, "the agent did not start: {}").format(detail[:300] or kind))
-    came = f"kept the {len(kept.report.findings)} findings that came before"
+    came = f"kept the {len(kept.report.findings)} findings received until then"
     if heard.cut:
         return "cut", unknown(f"{heard.cut}: {came}")
     if not kept.told:
         return _no_report(heard, kept.report.bad_lines)
     if not kept.complete:
-        return "cut", unknown(f"its report was cut short ({_end(heard)}): {came}")
+        return "cut", unknown(f"report truncated ({_end(heard)}): {came}")
     return _oddities(kept) or ("answered", ok(f"answered in {seconds:.1f} s"))
 
 
 def _oddities(kept: Believed) -> tuple[str, Verdict] | None:
     if kept.report.bad_lines:
-        return "schema", unknown(f"not all lines of its report are records of ours ({kept.report.bad_lines[0]})")
+        return "schema", unknown(f"report contains invalid records ({kept.report.bad_lines[0]})")
     if kept.told > MOST_FINDINGS:
         return "too-many", unknown(f"{kept.told} findings from one host: kept the first {MOST_FINDINGS}")
     if kept.foreign_hosts:
-        return "stranger", unknown("it speaks of another host than itself: its words count for itself alone")
+        return "stranger", unknown("report names another host; its findings count for this host only")
     return None
 
 
@@ -231,12 +231,12 @@ def _no_report(heard: AgentOutput, bad_lines: Sequence[str]) -> tuple[str, Verdi
         if any(words in word for word in heard.words):
             return kind, unknown(meaning)
     if bad_lines:
-        return "schema", unknown(f"it answers with no record of ours ({bad_lines[0]})")
-    return "no-report", unknown(f"the agent gave no report ({_end(heard)}): {said or 'it said nothing'}")
+        return "schema", unknown(f"no valid record in its output ({bad_lines[0]})")
+    return "no-report", unknown(f"no report from the agent ({_end(heard)}): {said or 'no output'}")
 
 
 def _end(heard: AgentOutput) -> str:
     if heard.exit_code is None:
-        return "killed, or the connection lost"
+        return "killed or connection lost"
     # `timeout` passes on that its command was killed as 128 and the signal's number
     return "killed" if heard.exit_code == 137 else f"exit {heard.exit_code}"

@@ -1,4 +1,4 @@
-"""One run over many hosts: asked, counted, judged, stored; and what the store knows of earlier runs.
+"""One run over many hosts: collected, counted, judged, stored; and the store's history.
 
 Reads the inventory and the results store.
 Imported by the commands, the plugin and the gate.

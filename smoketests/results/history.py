@@ -1,4 +1,4 @@
-"""What the results store says of a host, a cluster or all: the last results, and 30 days of history. Without Spark.
+"""The results store of a host, a cluster or all: the last results, and 30 days of history. Without Spark.
 
 A day's state is that of the last run which asked each check, as in the nightly tables.
 """
@@ -126,7 +126,7 @@ def _lines(path: str, wanted: str, unread: list[str]) -> Iterator[str]:
 def text(found: Past, wanted: str) -> str:
     """For a terminal: what stands, worst first, then one line of history for each host that had trouble."""
     if not found.states:
-        return f"no report of {wanted or 'any host'} in these {len(found.days)} days"
+        return f"no report of {wanted or 'any host'} in the last {len(found.days)} days"
     blocks = [_standing(found), _strips(found, wanted), *(f"not read: {words}" for words in found.unread[:20])]
     return "\n\n".join(filter(None, blocks))
 

@@ -1,4 +1,4 @@
-"""How far a run over many hosts is: one line that changes on a terminal, plain lines at intervals in a log."""
+"""Progress of a run over many hosts: one changing line on a terminal, plain lines at intervals in a log."""
 
 from __future__ import annotations
 

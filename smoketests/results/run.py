@@ -1,6 +1,6 @@
 """Ask the hosts of an inventory and its clusters: from the inventory through the fan-out to a survey of what came.
 
-Ctrl-C once ends the asking: what came is shown, and who was not heard. Ctrl-C twice ends the program.
+Ctrl-C once ends the run: the reports received are shown, and who did not reply. Ctrl-C twice ends the program.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from smoketests.ssh.connect import Access
 
 REACH = "reach"
-STOPPED = "not heard: the run was stopped"
+STOPPED = "no reply: the run was stopped"
 LOOK_AGAIN_S = 0.2
 
 
@@ -208,7 +208,7 @@ def _remembered(wanted: RunOptions, say: Callable[[str], None]) -> State:
     except FileNotFoundError:
         return State("", now)
     except (OSError, ValueError) as error:
-        say(f"{path} cannot be used ({error}) and is begun anew: what was new before may be told again")
+        say(f"{path}: state file unusable ({error}), reset; old events may be reported again")
         return State("", now)
 
 
@@ -221,7 +221,7 @@ def _remember(wanted: RunOptions, memory: State, say: Callable[[str], None]) -> 
             file.write(memory.dump())
         os.replace(aside, path)
     except OSError as error:
-        say(f"what is new next time cannot be told: {error}")
+        say(f"cannot save state, trends and new events unavailable in the next run: {error}")
 
 
 class Stop:

@@ -1,4 +1,4 @@
-"""One run over many hosts: each is counted and kept as it finishes, each cluster judged when its last host is heard.
+"""One run over many hosts: each is counted and kept as it finishes, each cluster judged after its last host.
 
 Only what is shown stays in memory: problems, and of the cluster that is under way what its judges read.
 """

@@ -1,4 +1,4 @@
-"""Lines of many hosts, kept out of memory until they are needed: in a temporary file that ends with the program."""
+"""Lines of many hosts in a temporary file until they are needed, not in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The results store: one run is one file, written aside and then renamed, so that a reader never sees half of it."""
+"""The results store: one run is one file, written aside and then renamed, so that no reader sees a partial file."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Keeping:
         try:
             yield
         except (OSError, ValueError) as error:
-            self.problem = f"the report could not be kept in {self._store}: {error}"
+            self.problem = f"cannot store the report in {self._store}: {error}"
             self.end(keep=False)
 
 

@@ -1,4 +1,4 @@
-"""What ssh's own configuration says of a host: the user's file, then the system's, with their Includes."""
+"""ssh_config's settings for a host: the user's file, then the system's, with their Includes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SshConfig:
 
     def __init__(self, path: str | None = None) -> None:
         if path and not os.path.exists(os.path.expanduser(path)):
-            raise AccessError(f"{path}: no such ssh configuration")
+            raise AccessError(f"{path}: ssh configuration file not found")
         files = [path] if path else [USER_FILE, SYSTEM_FILE]
         # a file ends its last Host block: what follows in the next holds for all again
         self._text = "\n".join("Host *\n" + _with_includes(os.path.expanduser(name), 0) for name in files)
@@ -105,7 +105,7 @@ class SshConfig:
             return ""
         words = (host.name, host.address or str(told["hostname"]), str(_port(host, told)), host.user)
         if not all(PLAIN_WORD.fullmatch(word) for word in words):
-            raise AccessError(f"{host.name}: an address with odd characters is not given to a ProxyCommand")
+            raise AccessError(f"{host.name}: the address has characters that a ProxyCommand must not contain")
         name, address, port, user = words
         ours = f"Host {name}\n  HostName {address}\n  Port {port}\n" + (f"  User {user}\n" if user else "")
         for_name = paramiko.SSHConfig.from_text(ours + self._text).lookup(name).get("proxycommand")
@@ -119,7 +119,7 @@ def _port(host: Host, told: Mapping[str, Any]) -> int:
 def _with_includes(path: str, depth: int) -> str:
     """The file's text with the files that it includes in their place; paramiko knows no Include."""
     if depth > DEEPEST_INCLUDE:
-        raise AccessError(f"{path}: files include each other")
+        raise AccessError(f"{path}: Include loop, or more than {DEEPEST_INCLUDE} levels")
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             text = file.read()

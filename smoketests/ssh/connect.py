@@ -1,4 +1,4 @@
-"""Verified ssh connections: Fabric and paramiko with the defaults that a fleet needs, and errors in words.
+"""Verified ssh connections: Fabric and paramiko with the defaults that a fleet needs, and clear errors.
 
 Differs from Fabric's defaults, each for a measured reason: host keys are verified and never accepted unseen; every step
 has a deadline; keys and known_hosts are read once for all hosts; small packets are not held back (TCP_NODELAY).
@@ -222,14 +222,14 @@ class Access:
             )
         except (paramiko.SSHException, EOFError, OSError) as error:
             where = f"{target.address}:{target.port}"
-            raise Unreachable("bastion", f"bastion {target.jump} opens no way to {where}: {error}"[:300]) from error
+            raise Unreachable("bastion", f"bastion {target.jump} cannot connect to {where}: {error}"[:300]) from error
 
     def _bastion(self, jump: str, until: float, through: tuple[str, ...]) -> Any:
         """The connection to a bastion, made by whoever needs it first; its failure counts for all for a while."""
         with self._lock:
             bastion = self._bastions.setdefault(jump, _Bastion())
         if not bastion.lock.acquire(timeout=max(until - time.monotonic(), 0)):
-            raise Unreachable("bastion", f"bastion {jump} took too long")
+            raise Unreachable("bastion", f"bastion {jump}: timed out")
         try:
             if bastion.connection is not None and bastion.connection.transport.is_active():
                 return bastion.connection.transport

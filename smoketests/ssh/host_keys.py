@@ -63,7 +63,7 @@ class Known(NamedTuple):
         blob, certificate = key.asbytes(), _certificate(key)
         offered = fingerprint(blob)
         if blob in self.revoked or (certificate and certificate.authority in self.revoked):
-            raise Unreachable("key-revoked", f"its host key {offered} is marked @revoked in known_hosts")
+            raise Unreachable("key-revoked", f"host key {offered} is marked @revoked in known_hosts")
         if blob in self.trusted:
             return
         if certificate and certificate.authority in self.authorities:
@@ -176,17 +176,17 @@ class Certificate(NamedTuple):
     def check(self, names: Sequence[str], now: float) -> None:
         problem = self._problem(names, now)
         if problem:
-            raise Unreachable("key-certificate", f"its host certificate is not to be trusted: {problem}")
+            raise Unreachable("key-certificate", f"host certificate rejected: {problem}")
 
     def _problem(self, names: Sequence[str], now: float) -> str:
         if not self._is_signed():
-            return "the authority's signature is wrong"
+            return "invalid signature"
         if self.kind != HOST_CERTIFICATE or self.critical:
-            return "it is not for hosts"
+            return "not a host certificate"
         if not self.after <= now < self.before:
-            return "it is not valid today"
+            return "expired or not yet valid"
         if self.principals and not any(fnmatch.fnmatchcase(name, one) for name in names for one in self.principals):
-            return f"it is for {', '.join(self.principals)[:100]}"
+            return f"issued for {', '.join(self.principals)[:100]}"
         return ""
 
     def _is_signed(self) -> bool:
@@ -205,7 +205,7 @@ def _certificate(key: paramiko.PKey) -> Certificate | None:
     try:
         return parse_certificate(blob.key_blob)
     except (paramiko.SSHException, ValueError) as error:
-        raise Unreachable("key-certificate", f"its host certificate is damaged: {error}") from error
+        raise Unreachable("key-certificate", f"malformed host certificate: {error}") from error
 
 
 def parse_certificate(blob: bytes) -> Certificate:
@@ -234,6 +234,6 @@ def _principals(listed: bytes) -> tuple[str, ...]:
     while start < len(listed):
         name, start = start + 4, start + 4 + int.from_bytes(listed[start : start + 4], "big")
         if start > len(listed) or len(found) == MOST_PRINCIPALS:
-            raise ValueError(f"its list of host names is cut off, or has more than {MOST_PRINCIPALS}")
+            raise ValueError(f"principals truncated, or more than {MOST_PRINCIPALS}")
         found.append(listed[name:start].decode().lower())
     return tuple(found)

@@ -1,4 +1,4 @@
-"""Who we are: private keys from files, read once, and the ssh-agent's, offered one after the other."""
+"""The user's private keys: from files, read once, and the ssh-agent's, offered one after the other."""
 
 from __future__ import annotations
 

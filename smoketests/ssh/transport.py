@@ -1,4 +1,4 @@
-"""The ssh transport of one connection: paramiko's, asking first for what is cheap, and not waking up to look around."""
+"""The ssh transport of one connection: paramiko's, preferring cheap ciphers, without polling."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Packetizer(paramiko.packet.Packetizer):
         part = bytes(super()._read_timeout(timeout))  # type: ignore[misc]  # not in the stubs
         self._before += len(part)
         if self._before > LONGEST_BANNER:
-            raise paramiko.SSHException("Indecipherable: no end to what comes before the ssh banner")
+            raise paramiko.SSHException("Indecipherable: more than {LONGEST_BANNER >> 10} KB before the SSH banner")
         return part
 
 

@@ -156,7 +156,7 @@ def test_ctrl_c_ends_the_asking_shows_what_came_and_leaves_nothing_running(rack:
         shown, said = process.communicate(timeout=60)
 
     assert "Traceback" not in said
-    assert "not heard: the run was stopped" in " ".join(shown.split())
+    assert "no reply: the run was stopped" in " ".join(shown.split())
     assert process.returncode in (2, 3)
     assert len(list((rack.folder / "stopped").rglob("*.jsonl"))) == 1
     deadline = time.monotonic() + 20

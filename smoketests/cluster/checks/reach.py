@@ -1,7 +1,7 @@
 """Did each host answer, and with a whole report?
 
 A host that does not answer is a row of its own, with the reason: refused, black hole, host key changed or unknown,
-wrong user or key, sudo wants a password, no Python 3.9, no room, report cut short, and so on.
+wrong user or key, sudo requires a password, no Python 3.9, no room, report truncated, and so on.
 
 Unknown: the host could not be asked or heard out, or was not asked at all.
 

@@ -109,7 +109,7 @@ def test_no_python_is_said(tmp_path: pathlib.Path) -> None:
 
     assert (heard.kind, heard.reach.reason) == (
         "no-python",
-        "no Python is installed there; the agent needs 3.9 or later",
+        "no Python found; the agent requires 3.9 or later",
     )
 
 
@@ -129,13 +129,13 @@ def test_modules_in_the_users_home_are_not_imported(server: Sshd, tmp_path: path
 
 
 REFUSALS = {
-    "no room": ("mode=0755,size=8k", "no-room", f"the agent cannot be kept there: {FOLDER}: No space left on device"),
+    "no room": ("mode=0755,size=8k", "no-room", f"cannot store the agent: {FOLDER}: No space left on device"),
     "read-only": ("mode=0755,ro", "no-room", "Read-only file system"),
     "noexec": ("mode=0755,noexec", "noexec", f"{FOLDER} is mounted noexec"),
-    "writable by all": ("mode=0777", "unsafe-folder", f"{FOLDER} could be written by another user"),
-    "writable by a group": ("mode=0775", "unsafe-folder", f"{FOLDER} could be written by another user"),
-    "writable by all, sticky": ("mode=1777", "unsafe-folder", f"{FOLDER} could be written by another user"),
-    "owned by another": ("mode=0755,uid=1234", "unsafe-folder", f"{FOLDER} could be written by another user"),
+    "writable by all": ("mode=0777", "unsafe-folder", f"{FOLDER} is writable by another user"),
+    "writable by a group": ("mode=0775", "unsafe-folder", f"{FOLDER} is writable by another user"),
+    "writable by all, sticky": ("mode=1777", "unsafe-folder", f"{FOLDER} is writable by another user"),
+    "owned by another": ("mode=0755,uid=1234", "unsafe-folder", f"{FOLDER} is writable by another user"),
 }
 
 
@@ -160,7 +160,7 @@ def test_an_agent_that_cannot_start_says_why(server: Sshd) -> None:
     heard = ask(server, stand_in("import no_such_module"))
 
     assert heard.kind == "cannot-start"
-    assert heard.reach.reason == "the agent cannot start there: No module named 'no_such_module'"
+    assert heard.reach.reason == "the agent cannot start: No module named 'no_such_module'"
 
 
 @pytest.fixture
@@ -250,8 +250,8 @@ SUDO = {
     "without a password": ("free", "auto", "", "no-report", "I am 0"),
     "with one though none is needed": ("free", "auto", "s3cret", "no-report", "I am 0"),
     "with the right one": ("smoke", "auto", "s3cret", "no-report", "I am 0"),
-    "with a wrong one": ("smoke", "auto", "wrong", "sudo", "sudo there does not take the password"),
-    "with none though one is needed": ("smoke", "auto", "", "sudo-password", "sudo wants a password there"),
+    "with a wrong one": ("smoke", "auto", "wrong", "sudo", "sudo rejected the password"),
+    "with none though one is needed": ("smoke", "auto", "", "sudo-password", "sudo requires a password"),
     "not allowed": ("other", "yes", "s3cret", "sudo", "no root there"),
     "not wanted": ("other", "no", "", "no-report", "I am 4244"),
     "not needed": ("root", "auto", "s3cret", "no-report", "I am 0"),
@@ -271,7 +271,7 @@ def test_a_host_without_sudo_says_so(people: dict[pathlib.Path, str], tmp_path: 
         heard = ask(server, stand_in(WHO), user="free")
 
     assert (heard.kind, heard.reach.reason) == (
-        "sudo", "no root there: sudo is not installed and the user is not root",
+        "sudo", "no root access: sudo is not installed and the user is not root",
     )  # fmt: skip
 
 

@@ -112,19 +112,19 @@ def bad(server: Sshd, tmp_path: pathlib.Path) -> Iterator[Bad]:
 
 
 WORDS = {
-    "refused": "refuses connections: no sshd there",
-    "black-hole": "does not answer: no connection in time",
-    "silent": "accepts connections but shows no ssh banner",
-    "silent after its banner": "shows its ssh banner, then falls silent",
-    "not-ssh": "answers, but not as an sshd",
-    "dropped": "closes connections before its ssh banner (MaxStartups, or a ban)",
+    "refused": "refuses connections: no sshd is listening",
+    "black-hole": "does not answer: connection timed out",
+    "silent": "accepts connections but sends no SSH banner",
+    "silent after its banner": "sent its SSH banner, then no reply",
+    "not-ssh": "is not an SSH server",
+    "dropped": "closes connections before its SSH banner (MaxStartups or a ban)",
     "key-changed": "host key changed (known SHA256:",
     "key-unknown": "host key unknown (offered SHA256:",
     "auth-timeout": "took too long to let root in",
-    "frozen": "lets us in, then falls silent",
-    "frozen at its command": "lets us in, then falls silent",
+    "frozen": "logged in, then falls silent",
+    "frozen at its command": "logged in, then falls silent",
     "auth": "does not let nobody-of-that-name in with any key that we have",
-    "name": "no address is known for no-such-name.invalid",
+    "name": "cannot resolve no-such-name.invalid",
 }
 
 
@@ -176,7 +176,7 @@ def test_a_command_that_never_ends_is_cut_off(server: Sshd) -> None:
     heard = ask(server, command=saying(printed(record()) + "; exec sleep 4711"))
 
     assert heard.kind == "cut"
-    assert heard.reach.reason == "no end after 2 s: kept the 1 findings that came before"
+    assert heard.reach.reason == "no end after 2 s: kept the 1 findings received until then"
     assert len(heard.report.findings) == 1
     assert heard.seconds < 4
 
@@ -213,7 +213,7 @@ def test_a_hundred_megabytes_are_cut_off(server: Sshd) -> None:
     heard = ask(server, options=Options(run_s=20), command=saying(script))
 
     assert heard.kind == "cut"
-    assert heard.reach.reason == "more than 4 MB of output: kept the 1 findings that came before"
+    assert heard.reach.reason == "more than 4 MB of output: kept the 1 findings received until then"
     assert psutil.Process().memory_info().rss - before < 64 << 20
 
 
@@ -251,7 +251,7 @@ def test_half_a_report_is_kept_and_said_to_be_half(cut: str, server: Sshd) -> No
     heard = ask(server, command=saying(printed(record()) + half))
 
     assert heard.kind == "cut"
-    assert heard.reach.reason == "its report was cut short (exit 0): kept the 1 findings that came before"
+    assert heard.reach.reason == "report truncated (exit 0): kept the 1 findings received until then"
     assert [finding["check"] for finding in heard.report.findings] == ["mounts"]
 
 
@@ -260,7 +260,7 @@ def test_an_agent_that_is_killed_is_said_to_be_killed(server: Sshd) -> None:
     heard = ask(server, printing(GOOD[0], then="import os; os.kill(os.getpid(), 9)"))
 
     assert heard.kind == "cut"
-    assert "its report was cut short (killed" in heard.reach.reason
+    assert "report truncated (killed" in heard.reach.reason
     assert len(heard.report.findings) == 1
 
 
@@ -268,7 +268,7 @@ def test_an_agent_that_is_killed_is_said_to_be_killed(server: Sshd) -> None:
 def test_an_agent_that_fails_says_its_last_word(server: Sshd) -> None:
     heard = ask(server, stand_in("raise ValueError('odd')"))
 
-    assert heard.reach.reason == "the agent gave no report (exit 1): ValueError: odd"
+    assert heard.reach.reason == "no report from the agent (exit 1): ValueError: odd"
 
 
 @pytest.mark.root
@@ -327,14 +327,14 @@ def test_two_million_lines_of_nothing_are_cut_off_before_they_fill_the_memory(se
     heard = ask(server, options=Options(run_s=20), command=saying("yes '{' | head -n 2000000"))
 
     assert heard.kind == "cut"
-    assert heard.reach.reason == "more than 20000 lines of output: kept the 0 findings that came before"
+    assert heard.reach.reason == "more than 20000 lines of output: kept the 0 findings received until then"
     assert len(heard.report.bad_lines) == validation.MOST_BAD_LINES
     assert psutil.Process().memory_info().rss - before < 32 << 20
 
 
 LIES: dict[str, tuple[dict[str, Any], str]] = {
     "another schema": ({"schema": 2}, "schema"),
-    "no such status": ({"status": "splendid"}, "schema"),
+    "unknown status": ({"status": "splendid"}, "schema"),
     "a check like a path": ({"check": "../../etc/passwd"}, "schema"),
     "a playbook like a path": ({"playbook": "../evil"}, "schema"),
     "facts that are no object": ({"facts": [1]}, "schema"),

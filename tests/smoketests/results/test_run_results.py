@@ -22,7 +22,7 @@ from smoketests.show import many_hosts
 from tests.many_hosts import NOW, host_report, survey, swappiness
 from tests.records import AT, finding
 
-SILENT = unknown("10.0.0.3:22 refuses connections: no sshd there")
+SILENT = unknown("10.0.0.3:22 refuses connections: no sshd is listening")
 OLD = "2026-11-01T00:00:00Z"
 
 

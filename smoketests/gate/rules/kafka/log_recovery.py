@@ -1,4 +1,4 @@
-"""Has every broker of these hosts finished its start, so that nothing is begun anew?
+"""Has every broker of these hosts finished its start, so that nothing reset?
 
 A broker that was not stopped cleanly recovers its logs before it registers, for minutes or hours; a restart meanwhile
 begins that again (Strimzi forces no restart then).
