@@ -1,4 +1,4 @@
-"""Questions about many hosts: each file is one, pure, and this folder's listing is their registry."""
+"""Checks across many hosts: one pure module each; the folder's listing is their registry."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def judged(view: ClusterView, name: str) -> Sequence[ClusterFinding]:
         return [ClusterFinding(NO_ITEM, verdict_of(problem))]
     except Exception as error:
         return [ClusterFinding(NO_ITEM, unknown(f"the check failed: {type(error).__name__}: {error}"[:300]))]
-    return found or [ClusterFinding(NO_ITEM, unknown("found nothing to look at, though something was expected"))]
+    return found or [ClusterFinding(NO_ITEM, unknown("nothing found to check, though something was expected"))]
 
 
 def _record(

@@ -96,7 +96,7 @@ def by_topic(
     crowded.sort(reverse=True)
     facts = {"topics": len(topics), "crowded": len(crowded), "uneven_by_count": uneven}
     if crowded:
-        said = f"{len(crowded)} topics lean on one broker: {some([words for _excess, words in crowded], 3)}"
+        said = f"{len(crowded)} topics are concentrated on one broker: {some([words for _excess, words in crowded], 3)}"
         return ClusterFinding("topic_leaders", warning(said, ELECT), facts)
     said = f"{len(topics)} topics are as even as their partitions allow, {uneven} do not divide by their brokers"
     return ClusterFinding("topic_leaders", ok(said), facts)
@@ -110,7 +110,7 @@ def by_load(
     untold = sum(row.size_bytes is None for row in partitions)
     facts = {"mib_led": {broker: round(size / MIB) for broker, size in led.items()}, "sizes_untold": untold}
     if len(led) < 2 or untold * 10 > len(partitions):
-        why = f"the size of {untold} of {len(partitions)} partitions is not told" if untold else "one broker leads"
+        why = f"no size reported for {untold} of {len(partitions)} partitions" if untold else "one broker leads"
         return ClusterFinding("leader_load", ok(f"{why}, nothing to compare"), facts)
     most, least = max(led, key=lambda broker: led[broker]), min(led, key=lambda broker: led[broker])
     said = f"{broker_name(most, names)} leads {_size(led[most])}, {broker_name(least, names)} {_size(led[least])}"

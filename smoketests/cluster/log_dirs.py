@@ -1,4 +1,4 @@
-"""The log dirs of every broker as Kafka tells them, and which findings of the same host have the same cause."""
+"""The log dirs of every broker as Kafka reports them, and which findings of the same host have the same cause."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def judge(
     facts = {"log_dirs": len(told), "failed": len(failed), "brokers_untold": len(silent)}
     verdict = ok(f"{len(told) - len(failed)} of {len(told)} log dirs of {len(brokers)} brokers have no error")
     if silent:
-        verdict = unknown(f"broker {some(silent)} did not tell its log dirs")
+        verdict = unknown(f"no log-dir data from broker {some(silent)}")
     return [*(_failed(view, row, names) for row in failed), ClusterFinding("log_dirs", verdict, facts)]
 
 
@@ -34,11 +34,11 @@ def _failed(view: ClusterView, row: LogDir, names: Mapping[int, str]) -> Cluster
     name = names.get(row.broker, "")
     rows = list(_same(view, name, row.path))
     said = (
-        f"{broker_name(row.broker, names)} has given up its log dir {row.path} ({row.error}): its replicas are offline"
+        f"{broker_name(row.broker, names)} took its log dir offline: {row.path} ({row.error}): its replicas are offline"
     )
     if rows:
         seen = some(sorted({f"{other['check']} {other['item']}"[:LONGEST_TEXT] for other in rows}))
-        said = f"{said}; one cause with what the host itself says: {seen}"
+        said = f"{said}; same cause as the host's own findings: {seen}"
     playbook = next((str(other["playbook"]) for other in rows if other.get("playbook")), PLAYBOOK)
     facts = {"broker": row.broker, "path": row.path, "error": row.error, "same_cause": len(rows)}
     return ClusterFinding(f"broker {row.broker} {row.path}"[:LONGEST_TEXT], critical(said[:500], playbook), facts, name)

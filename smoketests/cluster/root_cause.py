@@ -125,7 +125,7 @@ def _given_up(view: ClusterView) -> dict[str, list[tuple[str, Sign]]]:
     for row in (view.kafka.log_dirs if view.kafka else None) or ():
         if row.error and row.broker in names:
             item = f"broker {row.broker} {row.path}"[:LONGEST_TEXT]
-            sign = Sign("partitions", item, CRITICAL, f"Kafka says {row.error}")
+            sign = Sign("partitions", item, CRITICAL, f"Kafka reports {row.error}")
             found.setdefault(names[row.broker], []).append((row.path, sign))
     return found
 

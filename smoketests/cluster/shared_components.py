@@ -15,7 +15,7 @@ from smoketests.cluster.view import ClusterView, Told, findings, told
 HOST_KINDS: Mapping[str, tuple[str, ...]] = {
     "hosts without an answer": (),
     "hosts with power problems": ("power",),
-    "hosts with heat or fan problems": ("cooling",),
+    "hosts with temperature or fan problems": ("cooling",),
     "hosts with network problems": ("nic_link", "nic_resets"),
     "hosts with disk problems": ("smart", "raid", "mounts", "disk_errors"),
     "hosts with memory errors": ("memory_errors",),

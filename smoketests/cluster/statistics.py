@@ -1,4 +1,4 @@
-"""What is usual among peers, and how far one is from it, in ways that a few odd ones cannot bend."""
+"""Robust statistics: the usual value among peers, and the distance from it."""
 
 from __future__ import annotations
 

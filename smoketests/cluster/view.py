@@ -1,6 +1,6 @@
-"""What is known of one cluster in one run, and how its judges read it. A host's words are data: typed, capped, no more.
+"""The data of one cluster in one run, and how its checks read it. A host's output is data: typed and bounded.
 
-A judge names the facts that it reads as a NamedTuple (field = fact); a test holds each equal to the agent's own.
+A check names the facts that it reads as a NamedTuple (field = fact); a test holds each equal to the agent's own.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def partitions_of(view: ClusterView) -> Sequence[Partition]:
     """The partitions that the cluster's Kafka told; CannotTell or NotApplicable as `kafka_of`."""
     kafka = kafka_of(view)
     if kafka.partitions is None:
-        raise CannotTell("; ".join(kafka.untold) or "Kafka did not tell its partitions")
+        raise CannotTell("; ".join(kafka.untold) or "no partition data from Kafka")
     return kafka.partitions
 
 
@@ -141,7 +141,7 @@ def untold(view: ClusterView, check: str, hosts: Sequence[Host], told_by: Iterab
         raise NotApplicable(f"{check} was skipped on every host: {why}")
     answered = [host for host in hosts if host.name in view.reports and view.reports[host.name].report.findings]
     if answered and not rows:
-        raise NotApplicable(f"no host was asked {check}")
+        raise NotApplicable(f"{check} ran on no host")
     if not missing:
         return []
     whys = {host.name: _why(view, host, rows.get(host.name, [])) for host in missing}
@@ -157,10 +157,10 @@ def _skips(rows: Sequence[Mapping[str, Any]]) -> bool:
 def _why(view: ClusterView, host: Host, rows: Sequence[Mapping[str, Any]]) -> str:
     report = view.reports.get(host.name)
     if report is None:
-        return "it was not asked"
+        return "the check did not run"
     if rows:
-        return str(rows[0].get("reason", ""))[:120] or "its finding has no facts"
-    return NO_REPORT if report.reach.status != OK else "its report has no such finding"
+        return str(rows[0].get("reason", ""))[:120] or "finding without facts"
+    return NO_REPORT if report.reach.status != OK else "not in its report"
 
 
 def typed(facts: Any, kind: type[Facts]) -> Facts | None:

@@ -226,6 +226,6 @@ def _day(text: str) -> str:
 def _address(url: str) -> str:
     if url and not re.match(r"https?://[^\s/]", url):
         raise click.BadParameter(
-            f"{url!r} is no address such as https://ops.example.org/smoke", param_hint="--site-url"
+            f"{url!r} is not an address such as https://ops.example.org/smoke", param_hint="--site-url"
         )
     return url

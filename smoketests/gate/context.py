@@ -129,7 +129,7 @@ class GateContext:
         said = self.kafka
         partial = [why for why in said.untold if why.startswith("topic") and not why.startswith("topic settings")]
         if said.partitions is None or partial:
-            raise CannotTell("; ".join(partial or said.untold) or "Kafka did not tell its partitions")
+            raise CannotTell("; ".join(partial or said.untold) or "no partition data from Kafka")
         return said.partitions
 
     @functools.cached_property

@@ -1,6 +1,6 @@
-"""What ZooKeeper and Kafka say of a cluster: one reader each, every question under a deadline, answers typed.
+"""What ZooKeeper and Kafka report about a cluster: one reader each, each request under a deadline, answers typed.
 
-Only here does the controller talk to them; the judges in smoketests/cluster see the facts.
+Only this package talks to them; the checks in smoketests/cluster see the facts.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def within(seconds: float, what: str, ask: Callable[[], Answer]) -> Answer:
     try:
         return begin(ask)(seconds)
     except NotYet:
-        raise CannotRead(f"{what} gave no answer in {seconds:.0f} s") from None
+        raise CannotRead(f"{what}: no reply within {seconds:.0f} s") from None
 
 
 def address(text: str, default_port: int) -> tuple[str, int]:
@@ -62,5 +62,5 @@ def address(text: str, default_port: int) -> tuple[str, int]:
         host, port = text.strip(), str(default_port)
     host = host.removeprefix("[").removesuffix("]")
     if not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise CannotRead(f"{text[:80]!r} is no address such as host:{default_port}")
+        raise CannotRead(f"{text[:80]!r} is not an address such as host:{default_port}")
     return host, int(port)

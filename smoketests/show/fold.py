@@ -1,9 +1,9 @@
 """Names as ranges, kafka-a[01-14], and the same finding of many hosts as one row. Pure.
 
-Findings fold when status, check, playbook and sentence are the same to the letter, once each host's own name and each
+Findings fold when status, check, playbook and sentence are identical, once each host's own name and each
 finding's own item are taken out of it; and then only hosts of which the very same items are concerned share a row.
-What several questions about a cluster could not tell for one and the same reason is one row as well. Findings that the
-check shared_fate puts down to one cause stand behind its row, which names them.
+Checks of a cluster that are unknown for the same reason share a row as well. Findings that shared_fate
+attributes to one cause follow its row, which names them.
 """
 
 from __future__ import annotations

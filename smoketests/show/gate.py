@@ -131,9 +131,7 @@ def _totals(decision: Decision) -> str:
     looked = f", {len(decision.readings)} readings" if decision.readings else ""
     unsteady = f"; {decision.unsteady}" if decision.unsteady else ""
     seconds = f"{decision.seconds:.1f} s"
-    return (
-        f"of {len(asked)} rules {said or 'none was asked'}{looked}, in {seconds}{unsteady}; exit {decision.exit_code}"
-    )
+    return f"of {len(asked)} rules {said or 'no rule ran'}{looked}, in {seconds}{unsteady}; exit {decision.exit_code}"
 
 
 def as_json(decision: Decision) -> str:

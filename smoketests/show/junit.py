@@ -1,6 +1,6 @@
 """JUnit XML for Jenkins and GitLab: a test suite per host, a test case per check and item.
 
-Critical and warning are failures (the type says which), unknown is an error, skipped is skipped: nothing hides.
+Critical and warning are failures (the type says which), unknown is an error, skipped is skipped: nothing is hidden.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _case(finding: Mapping[str, Any]) -> ElementTree.Element:
     if outcome:
         detail = ElementTree.SubElement(case, outcome, type=finding["status"], message=reason)
         if finding["playbook"]:
-            detail.text = printable(f"what to do: smoke explain {finding['check']} (playbook {finding['playbook']})")
+            detail.text = printable(f"next step: smoke explain {finding['check']} (playbook {finding['playbook']})")
     else:
         ElementTree.SubElement(case, "system-out").text = reason
     return case

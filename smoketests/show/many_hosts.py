@@ -1,4 +1,4 @@
-"""The table of many hosts: each cluster in short, problems worst first and folded, totals last where the eye ends."""
+"""The table of many hosts: each cluster in short, problems worst first and folded, totals last."""
 
 from __future__ import annotations
 

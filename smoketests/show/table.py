@@ -1,4 +1,4 @@
-"""The table an SRE reads: worst first, one line a finding, totals last where the eye ends."""
+"""The table an SRE reads: worst first, one line per finding, totals last."""
 
 from __future__ import annotations
 

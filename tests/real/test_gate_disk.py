@@ -62,8 +62,8 @@ def _is_told_as_one_cause(site: GateSite) -> None:
     assert path in str(told["mounts"]), told
     assert path in str(told["kafka_log"]) and "Read-only file system" in str(told["kafka_log"]), told
     said = told["partitions"][f"broker 2 {site.disk.log_dir}"]
-    assert f"broker 2 (kafka-a02) has given up its log dir {site.disk.log_dir} (KAFKA_STORAGE_ERROR)" in said
-    assert said.partition("one cause with what the host itself says: ")[2] == f"kafka_log broker, mounts {path}"
+    assert f"broker 2 (kafka-a02) took its log dir offline: {site.disk.log_dir} (KAFKA_STORAGE_ERROR)" in said
+    assert said.partition("same cause as the host's own findings: ")[2] == f"kafka_log broker, mounts {path}"
 
 
 def _nobody_else_may_go(site: GateSite) -> None:

@@ -105,7 +105,7 @@ def test_a_store_that_cannot_be_written_is_said_and_the_findings_are_still_shown
                    "--expected", str(tmp_path / "expected.json"))  # fmt: skip
 
     assert answer.returncode == 3
-    assert "could not be kept" in answer.stderr
+    assert "cannot store the report" in answer.stderr
     assert "swappiness" in answer.stdout
 
 

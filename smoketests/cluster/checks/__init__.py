@@ -1,1 +1,1 @@
-"""Questions about many hosts: one pure judge a file; the listing of this folder is the registry."""
+"""Checks across many hosts: one pure module each; the folder's listing is the registry."""

@@ -1,18 +1,17 @@
-"""Is every broker of the inventory registered under its own id, and nobody else?
+"""Is every broker of the inventory registered under its own id, and no other broker?
 
-Asked of ZooKeeper (/brokers/ids), or of the cluster itself where it runs on KRaft, or where ZooKeeper serves and its
-ACL does not let us read them. A broker whose id is missing is
-down or has lost its session; one whose id another machine holds cannot start.
+Read from ZooKeeper (/brokers/ids), or from the brokers' metadata with KRaft, or where ZooKeeper's ACL denies reading
+the ids. A broker whose id is missing is down or has lost its session; one whose id another machine holds cannot start.
 
 Critical: a broker's id is not registered; it is held by another machine of the inventory; two hosts of the inventory
 have the same id; one broker is registered under two ids; a KRaft broker is fenced.
 
-Warning: an id is registered that the inventory does not know; a broker registered from an address that the inventory
-does not know, though the others' addresses are known; ZooKeeper and the brokers' own metadata name different brokers.
+Warning: a registered id is not in the inventory; a broker is registered from an address that is not in the inventory,
+though the others' addresses are; ZooKeeper and the brokers' own metadata name different brokers.
 
-Unknown: ZooKeeper or Kafka could not be asked; the inventory gives a broker no id, and no address fits it.
+Unknown: no reply from ZooKeeper or Kafka; the inventory gives a broker no id, and no address matches it.
 
-Ok again: as soon as the ids fit. A broker that died keeps its id for the session timeout (18 s by default).
+Ok again: as soon as the ids match. A broker that died keeps its id for the session timeout (18 s by default).
 """
 
 from __future__ import annotations
@@ -119,11 +118,15 @@ def _held_by(host: Host, said: Registered, registry: Registry) -> list[Verdict]:
         holds = f"id {said.id} of {host.name} is held by {some(holders)} ({where}): {host.name} cannot start"
         verdicts.append(critical(holds, PLAYBOOK))
     elif not holders and registry.of_host:
-        verdicts.append(warning(f"id {said.id} of {host.name} is registered at {where}, which is no host of ours"))
+        verdicts.append(
+            warning(f"id {said.id} of {host.name} is registered at {where}, which is no host of the inventory")
+        )
     if twins:
         verdicts.append(critical(f"{where} is registered under the ids {said.id} and {some([*map(str, twins)])}"))
     if said.fenced:
-        verdicts.append(critical(f"{host.name} (id {said.id}) is fenced: the controllers hear nothing of it", PLAYBOOK))
+        verdicts.append(
+            critical(f"{host.name} (id {said.id}) is fenced: no heartbeats reach the controllers", PLAYBOOK)
+        )
     return verdicts
 
 
@@ -188,7 +191,7 @@ def _strangers(brokers: Sequence[Host], registry: Registry) -> list[ClusterFindi
     for row in registry.rows:
         if row.id not in registry.named and not without_id & set(registry.holders(row)):
             where = f"is registered in {registry.source}"
-            said = f"broker {row.id} ({row.host}:{row.port}) {where}, the inventory does not know it"
+            said = f"broker {row.id} ({row.host}:{row.port}) {where}, which is not in the inventory"
             found.append(ClusterFinding(f"broker {row.id}", warning(said), {"id": row.id, "registered": True}))
     return found
 

@@ -1,12 +1,12 @@
 """Do the clocks of the cluster agree with each other?
 
-Each host's own offset (check `clock`) says how far it is from its time server; two hosts that follow different
-servers can both be content and yet disagree. Where we know when a host wrote its report by our clock, that is
-compared too: it can only show a difference larger than the time the answer took, and 2 s.
+Each host's own offset (check `clock`) is measured against its time server; two hosts with different servers can both be
+in sync with them and still disagree. A host's clock is also compared with the controller's at the time of the report;
+that shows only differences larger than the reply time plus 2 s.
 
 Warning: a host is 100 ms or more from the median of all. Critical: 1000 ms or more.
 
-Unknown: a host's offset is not told, or its clock is not synchronised, so that its offset means nothing.
+Unknown: no offset from a host, or its clock is not synchronised, so that its offset has no meaning.
 
 Ok again: as soon as the clocks agree (`chronyc makestep`), and all follow the same time servers.
 """
@@ -46,11 +46,11 @@ def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFindi
     verdicts = untold(view, "clock", view.hosts, rows)
     wild = sorted(name for name, facts in rows.items() if not facts.synchronised)
     if wild:
-        verdicts.append(unknown(f"not synchronised, so that their offset means nothing: {some(wild)}"))
+        verdicts.append(unknown(f"not synchronised, so that their offset has no meaning: {some(wild)}"))
     offsets = {name: facts.offset_ms for name, facts in rows.items() if facts.synchronised}
     ours = _outside(view, limits["own_clock_slack_ms"])
     if len(offsets) < 2 and len(ours) < 2 and not verdicts:
-        verdicts.append(unknown(f"{len(offsets)} of {len(view.hosts)} hosts tell their offset, nothing to compare"))
+        verdicts.append(unknown(f"{len(offsets)} of {len(view.hosts)} hosts report their offset, nothing to compare"))
     found = _judge(offsets, "by its own time server", limits) + _judge(ours, "by our clock", limits)
     spread = max(offsets.values()) - min(offsets.values()) if offsets else 0.0
     said = f"{len(offsets)} clocks within {spread:.1f} ms of each other, by their own time servers"

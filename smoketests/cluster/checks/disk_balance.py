@@ -2,11 +2,11 @@
 
 Kafka places partitions by count, not by size, and never moves them: one broker's disks fill up while others idle.
 
-Warning: 20 points or more between the fullest and the emptiest broker, of all their data mounts together.
+Warning: 20 points or more between the fullest and the emptiest broker, over all their data mounts.
 
-Unknown: a broker did not tell how full its data mounts are, and the others are balanced.
+Unknown: a broker does not report the usage of its data mounts, and the others are balanced.
 
-Ok again: as soon as they are; move partitions (kafka-reassign-partitions.sh).
+Ok again: as soon as they are balanced; move partitions (kafka-reassign-partitions.sh).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFindi
     percents = {name: _percent(rows[name]) for name in sorted(whole)}
     full = {name: percent for name, percent in percents.items() if percent is not None}
     if len(full) < 2:
-        return [ClusterFinding("brokers", combine(verdicts, "fewer than 2 brokers tell how full they are"), full)]
+        return [ClusterFinding("brokers", combine(verdicts, "fewer than 2 brokers report how full they are"), full)]
     fullest, emptiest = max(full, key=lambda name: full[name]), min(full, key=lambda name: full[name])
     spread = full[fullest] - full[emptiest]
     said = (

@@ -1,13 +1,13 @@
-"""Does any host differ from its peers in what should be alike: kernel, settings, memory, disks, network cards?
+"""Does any host differ from its peers in kernel, settings, memory, disks or network cards?
 
-A reinstall loses a sysctl, a repair brings a DIMM less or a disk with another firmware; each works, until the day it
-does not. Hosts with the same roles and layout in this cluster are peers; what most of them have is taken as meant.
+A reinstall loses a sysctl, a repair leaves a DIMM fewer or a disk with another firmware; the host works until the
+difference matters. Peers are the hosts of this cluster with the same roles and layout; their majority is expected.
 
-Warning: a host differs from the majority of its peers (3 at least), or there is no majority (an upgrade half done).
+Warning: a host differs from the majority of its peers (3 at least), or there is no majority (a partial upgrade).
 
-Unknown: a host did not tell.
+Unknown: no data from a host.
 
-Ok again: as soon as it is like its peers, or most of them are like it.
+Ok again: as soon as it matches its peers, or most of them match it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _of_peers(view: ClusterView, kind: str, hosts: Sequence[Host], limits: Mappi
     found = [finding for name, has in sorted(compared.items()) for finding in _differing(name, has)]
     said = f"{len(hosts) - len(silent)} peers compared in {len(compared)} properties: {some(sorted(compared), 12)}"
     if not compared:
-        said = f"{len(hosts)} peers, fewer than {least} of which tell: nothing to compare"
+        said = f"{len(hosts)} peers, fewer than {least} with data: nothing to compare"
     overall = combine(verdicts, said) if verdicts or compared else skipped(said)
     found.append(ClusterFinding(kind, overall, {"hosts": len(hosts), "properties": len(compared)}))
     return found

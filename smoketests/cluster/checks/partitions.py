@@ -1,19 +1,19 @@
 """Are all partitions led, fully replicated, and spread evenly over the brokers, and does every log dir work?
 
-Asked of Kafka itself. A partition without a leader can be neither written nor read; one below min.insync.replicas
-refuses writes with acks=all; an under-replicated one has fewer copies than it should. A log dir with an error is a
-disk that its broker has given up: its replicas are gone from that broker until the disk is mended.
+Read from Kafka itself. A partition without a leader can be neither written nor read; one below min.insync.replicas
+rejects writes with acks=all; an under-replicated one has fewer copies than configured. A log dir with an error is a
+disk that its broker took offline: its replicas are unavailable on that broker until the disk is repaired.
 
 Critical: partitions without a leader; partitions below min.insync.replicas; a log dir with an error.
 
 Warning: under-replicated partitions (not those that only a reassignment still fills); topics that cannot lose a
-replica even when all is well; a replication throttle that was left behind; one broker leads 50 % more partitions than
-the mean of all, or 50 % more data than another; a topic's leaders sit on fewer brokers than they could; more than
+replica even when all brokers are healthy; a leftover replication throttle; one broker leads 50 % more partitions than
+the mean of all, or 50 % more data than another; a topic's leaders are on fewer brokers than possible; more than
 10 % of a broker's partitions are led elsewhere though it could lead them.
 
-Unknown: Kafka could not be asked, or told only a part.
+Unknown: no reply from Kafka, or only a partial one.
 
-Ok again: as soon as the replicas are back; leaders go home by a preferred leader election (kafka-leader-election.sh).
+Ok again: as soon as the replicas are back; a preferred leader election (kafka-leader-election.sh) moves leaders back.
 """
 
 from __future__ import annotations
@@ -90,10 +90,10 @@ def _below_min_isr(
     if rows:
         never = sorted({row.topic for row in rows if row.min_isr and len(row.replicas) < row.min_isr})
         said = f"{counted(rows)} below min.insync.replicas, writes with acks=all fail: {_listed(rows, limits)}"
-        said += f"; {some(never)} have fewer replicas than that even when all is well" if never else ""
+        said += f"; {some(never)} have fewer replicas than that even when all brokers are healthy" if never else ""
         verdicts.append(critical(said, PLAYBOOK))
     if untold:
-        verdicts.append(unknown(f"min.insync.replicas is not told of {len(untold)} topics: {some(sorted(untold), 3)}"))
+        verdicts.append(unknown(f"min.insync.replicas is unknown for {len(untold)} topics: {some(sorted(untold), 3)}"))
     return ClusterFinding("min_isr", combine(verdicts, "none below min.insync.replicas"), facts)
 
 

@@ -1,15 +1,15 @@
-"""Does every machine reach the ports of its peers and of ZooKeeper, and if not, whose fault is it?
+"""Does every machine reach the ports of its peers and of ZooKeeper, and if not, which side is at fault?
 
-Each host tries its peers itself (check `peer_ports`); here the answers are put together. A port that nobody reaches is
-its own machine's fault, a machine that reaches nobody is cut off, and a single pair is a firewall or a route.
+Each host tries its peers itself (check `peer_ports`); this check combines the results. A port that no host reaches is
+the fault of its own machine, a machine that reaches no peer is cut off, and a single pair is a firewall or a route.
 
-Critical: a port that none reaches; a machine that reaches none of its peers.
+Critical: a port that no host reaches; a machine that reaches none of its peers.
 
-Warning: some reach a port that others do not: a firewall rule, a route or a name on one side.
+Warning: some hosts reach a port and others do not: a firewall rule, a route or a name on one side.
 
-Unknown: a host did not tell.
+Unknown: no data from a host.
 
-Ok again: as soon as all reach all.
+Ok again: as soon as every host reaches every port.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _cut_off(rows: Sequence[Told[Reached]]) -> list[Told[Reached]]:
 
 def _alone(name: str, facts: Reached) -> str:
     whys = sorted({why for _target, why in facts.unreached})
-    return f"{name} reaches none of its {facts.peers} peers ({some(whys, 3)}): it is cut off, though we reach it"
+    return f"{name} reaches none of its {facts.peers} peers ({some(whys, 3)}): cut off, though reachable from here"
 
 
 def _whys(rows: Sequence[Told[Reached]]) -> dict[str, dict[str, str]]:
@@ -87,7 +87,7 @@ def _of_target(
     facts = {"target": target, "unreached_by": sorted(whys), "tried_by": tried}
     if len(whys) == tried >= limits["min_witnesses"]:
         refused = set(whys.values()) == {"refused"}
-        why = "nothing listens there" if refused else "it is down, or a firewall on it drops them"
+        why = "no process listens" if refused else "it is down, or its firewall drops them"
         verdict = critical(f"none of {len(whys)} hosts reaches {said}: {why}", DOWN if refused else PLAYBOOK)
         return ClusterFinding(target, verdict, facts, owner)
     others = tried - len(whys)

@@ -1,13 +1,13 @@
-"""Did each host answer, and with a whole report?
+"""Did each host reply with a complete report?
 
-A host that does not answer is a row of its own, with the reason: refused, black hole, host key changed or unknown,
+An unreachable host has a row of its own, with the reason: connection refused or timed out, host key changed or unknown,
 wrong user or key, sudo requires a password, no Python 3.9, no room, report truncated, and so on.
 
-Unknown: the host could not be asked or heard out, or was not asked at all.
+Unknown: no reply from the host, an incomplete report, or the run ended before the host was contacted.
 
-Warning: it answered, but it took most of its time: the next run may not hear it.
+Warning: it replied, but needed most of its time limit: the next run may time out.
 
-Ok again: as soon as it answers whole and in time.
+Ok again: as soon as it sends a complete report in time.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ READS: Mapping[str, Any] = {}
 
 def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFinding]:
     if not view.hosts:
-        raise NotApplicable("no host of this cluster was to be asked")
+        raise NotApplicable("no host of this cluster is in this run")
     return [_of_host(view, host, limits) for host in view.hosts]
 
 
 def _of_host(view: ClusterView, host: Host, limits: Mapping[str, Any]) -> ClusterFinding:
     report = view.reports.get(host.name)
     if report is None:
-        return ClusterFinding(host.name, unknown("it was not asked, or the run ended before its answer"), {}, host.name)
+        return ClusterFinding(host.name, unknown("no reply before the run ended"), {}, host.name)
     verdict = report.reach
     if verdict.status == OK and report.seconds >= limits["answer_s_warning"]:
-        verdict = warning(f"answered in {report.seconds:.0f} s, should be below {limits['answer_s_warning']} s")
+        verdict = warning(f"answered in {report.seconds:.0f} s, limit {limits['answer_s_warning']} s")
     facts = {"seconds": round(report.seconds, 2), "findings": len(report.report.findings)}
     return ClusterFinding(host.name, verdict, facts, host.name)

@@ -1,12 +1,12 @@
 """Do several findings have one cause: a rack, a drawer, a power feed, a controller, a batch of drives?
 
 Five brokers with one power supply out are five tickets, or one dead feed. Hosts with problems of a kind are compared
-by rack, drawer and power feed, disks with problems by model, firmware and controller. Only what is hardly chance is
-told: spread at random, as many problems would fall together on one of the parts in fewer than 1 of 10 cases.
+by rack, drawer and power feed, disks with problems by model, firmware and controller. Only groups that are unlikely to
+be chance are reported: at random, as many problems would share a part in fewer than 1 of 10 cases.
 
-Warning: 3 or more share a part, and that is hardly chance.
+Warning: 3 or more share a part, and chance is unlikely.
 
-Unknown: hosts did not tell, so that a pattern may be missed.
+Unknown: no data from some hosts, so that a pattern may be missed.
 
 Ok again: as soon as the findings behind it are.
 """

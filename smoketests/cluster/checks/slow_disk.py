@@ -1,16 +1,16 @@
-"""Does any disk answer much more slowly than its peers?
+"""Is any disk much slower than its peers?
 
-A disk that is about to fail often slows down long before SMART says a word, and one slow disk slows its whole broker.
+A failing disk often slows down long before SMART reports an error, and one slow disk slows its whole broker.
 Each disk is compared with the disks of its model in this cluster (of its kind, rotating or solid-state, where there
-are too few of its model), and only when it had something to do. Averages are since the last run of each host.
+are too few of its model), and only when it had I/O. Averages are since the last run on each host.
 
-Warning: reads or writes take 3 times the median of the peers, lie 5 robust deviations above it, and are slower by
+Warning: reads or writes take 3 times the median of the peers, are 5 robust deviations above it, and are slower by
 10 ms (2 ms on a solid-state disk). When most disks of one host are slow, the host is named, not the disks.
 
-Unknown: a host's disks did not tell. (A working disk with too few peers to compare with, as in a cluster of three
-machines with one array each, is named and no fault: skipped where that holds for all.)
+Unknown: no disk data from a host. (A busy disk with too few peers to compare with, as in a cluster of three
+machines with one array each, is named and is not a fault: skipped where that holds for all.)
 
-Ok again: in the first run in which it keeps up with its peers.
+Ok again: in the first run in which it is as fast as its peers.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Which topics share brokers, and does each broker bear its share of them?
+"""Which topics share brokers, and does each broker carry its share of them?
 
 Topics that the same brokers lead are a group. Groups that overlap, on some brokers but not on all, load those brokers
-with both; inside a group a broker may lead more partitions than the others. Kafka's own placement makes overlaps as
-soon as topics have fewer partitions than there are brokers, so they are told in the facts and alarm nobody.
+with both; inside a group a broker may lead more partitions than the others. Kafka's own placement creates overlaps as
+soon as topics have fewer partitions than there are brokers, so they are listed in the facts without a warning.
 
-Warning: in one group a broker leads 50 % more partitions than the mean, and 10 more than its share; so many pairs of
-groups overlap as the limit `overlaps_warning` says, if it is not 0.
+Warning: in one group a broker leads 50 % more partitions than the mean, and 10 more than its share; as many pairs of
+groups overlap as the limit `overlaps_warning`, if it is not 0.
 
-Unknown: Kafka could not be asked.
+Unknown: no reply from Kafka.
 
 Ok again: as soon as leaders or replicas are moved. With the limit `by_replicas: 1` a topic belongs to all brokers that
-hold it, not only to those that lead it; with `spread_by_broker: 1` its load is reckoned as of producers that choose a
+hold it, not only to those that lead it; with `spread_by_broker: 1` its load is estimated for producers that choose a
 broker, not a partition.
 """
 

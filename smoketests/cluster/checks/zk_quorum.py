@@ -1,16 +1,16 @@
-"""Does the ensemble have one leader, are all in step with it, and can it lose one more?
+"""Does the ensemble have one leader, are all members in sync with it, and can it lose one more?
 
-ZooKeeper's servers are asked one by one in four-letter words; of a KRaft cluster, the controllers' quorum is judged.
+ZooKeeper's servers are queried one by one with four-letter words; with KRaft, the controllers' quorum is checked.
 
-Critical: no leader, or two; a server does not run, or runs for itself; an ensemble made to lose a server can lose
+Critical: no leader, or two; a server does not run, or runs standalone; an ensemble designed to lose a server can lose
 none now: the next failure stops every broker.
 
-Warning: a follower is behind the leader; servers that do not have the same ensemble in their configuration; an
-ensemble of another size than the inventory's; one that could not lose a server even when all is well (1 or 2).
+Warning: a follower is behind the leader; servers have different ensembles in their configuration; the ensemble's size
+differs from the inventory; the ensemble could not lose a server even when all are healthy (size 1 or 2).
 
-Unknown: a server gives no answer, half of one, or does not allow `srvr`; the ensemble could not be asked.
+Unknown: no reply from a server, an incomplete one, or `srvr` is not whitelisted; the ensemble is unreachable.
 
-Ok again: as soon as all voters are back and in step.
+Ok again: as soon as all voters are back and in sync.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def judge(view: ClusterView, limits: Mapping[str, Any]) -> Sequence[ClusterFindi
         return [_controllers(view.kafka.quorum, limits)]
     if view.problems.get("kafka") and not view.cluster.zookeeper:
         raise CannotTell(view.problems["kafka"])
-    raise NotApplicable("the inventory names no ZooKeeper of this cluster, and it tells of no KRaft quorum")
+    raise NotApplicable("the inventory names no ZooKeeper of this cluster, and Kafka reports no KRaft quorum")
 
 
 def _member(member: Member, members: Sequence[Member], limits: Mapping[str, Any]) -> ClusterFinding:
@@ -55,7 +55,7 @@ def _member(member: Member, members: Sequence[Member], limits: Mapping[str, Any]
     elif member.state != ANSWERED:
         verdict = unknown(f"{member.server}: {member.why}")
     elif member.mode == "standalone" and len(members) > 1:
-        alone = f"{member.server} runs standalone, for itself: its clients see other data than those of the ensemble"
+        alone = f"{member.server} runs standalone: its clients see other data than those of the ensemble"
         verdict = critical(alone, PLAYBOOK)
     elif member.mode not in (*VOTING, "observer", "standalone"):
         verdict = critical(f"{member.server} is {member.mode}: it has lost the ensemble", PLAYBOOK)
@@ -85,12 +85,12 @@ def _ensemble(members: Sequence[Member], limits: Mapping[str, Any]) -> ClusterFi
     verdicts = _configured(members, voters, limits)
     alone = len(members) == 1 and members[0].mode == "standalone"
     if len(leaders) > 1:
-        verdicts.append(critical(f"{some(leaders)} all say that they lead: the ensemble is split", PLAYBOOK))
+        verdicts.append(critical(f"{some(leaders)} all claim to lead: the ensemble is split", PLAYBOOK))
     elif leaders or followers:
         verdicts += _margin(voters, in_step, silent, bool(leaders))
     elif not alone:
         verdicts.append(_no_leader(members, voters, silent))
-    healthy = "a single server" if alone else f"{in_step} of {voters} voters in step, {some(leaders)} leads"
+    healthy = "a single server" if alone else f"{in_step} of {voters} voters in sync, {some(leaders)} leads"
     return ClusterFinding("ensemble", combine(verdicts, healthy), facts)
 
 
@@ -115,7 +115,7 @@ def _in_step(members: Sequence[Member], limits: Mapping[str, Any]) -> int:
 def _margin(voters: int, in_step: int, silent: int, by_leader: bool) -> list[Verdict]:
     """Whether a majority is left when one more goes."""
     majority = voters // 2 + 1
-    said = f"{in_step} of {voters} voters are in step"
+    said = f"{in_step} of {voters} voters are in sync"
     if in_step - 1 >= majority:
         if in_step >= voters:
             return []
@@ -164,7 +164,7 @@ def _controllers(quorum: Quorum, limits: Mapping[str, Any]) -> ClusterFinding:
     verdicts = [warning(_late(voter, most), PLAYBOOK) for voter in late]
     verdicts += _margin(voters, in_step, 0, True) if late else []
     if any(voter.behind_ms is None for voter in quorum.voters):
-        verdicts.append(unknown("this version does not tell how far the controllers are behind their leader"))
+        verdicts.append(unknown("this Kafka version does not report how far the controllers lag behind their leader"))
     if voters < limits["voters_min_warning"]:
         verdicts.append(warning(f"a quorum of {voters} cannot lose a controller, should have 3 or more"))
     return ClusterFinding("controllers", combine(verdicts, f"{voters} controllers, {quorum.leader} leads"), facts)

@@ -24,7 +24,7 @@ PAUSES_S = (0.2, 0.5, 1.0, 1.5)
 TOPICS_BY_NAME = 500
 AT_ONCE = 16
 NO_SUCH_TOPIC = 3
-NO_ANSWER = "it does not answer"
+NO_ANSWER = "no reply"
 
 Rows = Mapping[int, tuple[int, int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]]
 
@@ -126,7 +126,7 @@ def doubts(views: Sequence[View], unheard: Iterable[int], quorum: Quorum | None,
         elif view.silent:
             found[view.broker] = NO_ANSWER
         elif not view.lives(view.broker):
-            found[view.broker] = "it has no metadata yet, as a broker that just started"
+            found[view.broker] = "it has no metadata yet (just started)"
         elif against:
             who = some([str(broker) for broker in against])
             found[view.broker] = f"its metadata is stale: broker {who} lists it as fenced or gone"

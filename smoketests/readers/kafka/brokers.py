@@ -1,4 +1,4 @@
-"""What each broker alone can tell: its log dirs, whether its replication is throttled, its own defaults of topics."""
+"""What only each broker itself reports: its log dirs, its replication throttle, its defaults for topics."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def ask(client: Any, broker: int) -> Told:
     """Its log dirs with all their replicas, its throttles and defaults. CannotRead if it tells only a part."""
     rows = client.log_dirs(broker)
     if not rows:
-        raise CannotRead("it names none; does it let us DESCRIBE the cluster?")
+        raise CannotRead("no log dirs reported; the client needs DESCRIBE on the cluster")
     sizes: dict[tuple[str, int], int] = {}
     said = client.own_settings(broker, (*RATES, MINIMUM, UNCLEAN, ALWAYS_THERE))
     if ALWAYS_THERE not in said:
-        raise CannotRead("it does not tell its settings; does it let us DESCRIBE_CONFIGS of the cluster?")
+        raise CannotRead("no settings reported; the client needs DESCRIBE_CONFIGS on the cluster")
     values = {name: setting.value for name, setting in said.items()}
     return Told(
         tuple(log_dir(broker, row, sizes) for row in rows), sizes,

@@ -1,8 +1,8 @@
-"""How to log in to a Kafka that wants TLS or a login: from a client.properties, as Kafka's own tools read it.
+"""How to log in to a Kafka that requires TLS or authentication: from a client.properties, as Kafka's own tools read it.
 
 The environment variable SMOKE_KAFKA_CLIENT names the file; `{cluster}` in it stands for the cluster's name. Secrets
-stay in that file: they are in no inventory, on no command line and in no reason. What concerns the login is used or
-refused, never passed over; what concerns Java's own machinery (providers, ciphers, buffers, time limits) is not for us.
+stay in that file: they are in no inventory, on no command line and in no reason. Login settings are used or
+rejected, never ignored; settings of Java's own machinery (providers, ciphers, buffers, time limits) do not apply.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ JAVAS = (
 )  # fmt: skip
 LOGIN_PREFIXES = ("security.", "sasl.", "ssl.")
 ALMOST = 0.9
-DAMAGED = "a certificate in it is damaged"
+DAMAGED = "malformed certificate"
 # password="a\\\\b", as Java's Properties.load reads the line
 ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 CONTROL = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
@@ -98,7 +98,7 @@ def _properties(text: str) -> dict[str, str]:
         near = difflib.get_close_matches(name, known, 1, ALMOST)
         if near or name.startswith(LOGIN_PREFIXES):
             mean = near or difflib.get_close_matches(name, known, 1)
-            raise BadSetting(f"{name[:80]} is not known here" + (f"; did you mean {mean[0]}?" if mean else ""))
+            raise BadSetting(f"{name[:80]} is not a known setting" + (f"; did you mean {mean[0]}?" if mean else ""))
     return said
 
 
@@ -119,7 +119,7 @@ def _login(said: Mapping[str, str]) -> dict[str, Any]:
         return _kerberos(said, login.options)
     missing = [name for name in ("username", "password") if not login.options.get(name)]
     if missing:
-        raise BadSetting(f"{JAAS} must give {' and '.join(missing)} for {mechanism}")
+        raise BadSetting(f"{JAAS} must set {' and '.join(missing)} for {mechanism}")
     return {"sasl_mechanism": mechanism, "sasl_plain_username": login.options["username"],
             "sasl_plain_password": login.options["password"]}  # fmt: skip
 
@@ -158,7 +158,7 @@ def _tls(said: Mapping[str, str]) -> ssl.SSLContext:
 def _trusted(said: Mapping[str, str]) -> tuple[str, ...]:
     store = _inline(said, INLINE_TRUST, said.get(INLINE_TRUST, "")) or _store(said, TRUST)
     if store is not None and not store.certificates:
-        raise BadSetting(f"{INLINE_TRUST if said.get(INLINE_TRUST) else f'{TRUST}.location'}: it holds no certificate")
+        raise BadSetting(f"{INLINE_TRUST if said.get(INLINE_TRUST) else f'{TRUST}.location'}: no certificate found")
     return store.certificates if store else ()
 
 
@@ -170,7 +170,7 @@ def _own(said: Mapping[str, str]) -> Store | None:
     store = _inline(said, INLINE_KEY, both) or _store(said, OWN)
     if store and not (store.key and store.certificates):
         name = INLINE_KEY if both else f"{OWN}.location"
-        raise BadSetting(f"{name}: it holds no {'certificate' if store.key else 'private key'}")
+        raise BadSetting(f"{name}: no {'certificate' if store.key else 'private key'}")
     return store
 
 
@@ -180,7 +180,7 @@ def _inline(said: Mapping[str, str], name: str, text: str) -> Store | None:
     except CannotOpen as error:
         raise BadSetting(f"{name}: {error}") from None
     except ValueError:
-        raise BadSetting(f"{name} or {OF_THE_KEY} has characters that cannot be") from None
+        raise BadSetting(f"{name} or {OF_THE_KEY} contains characters that are not allowed") from None
 
 
 def _store(said: Mapping[str, str], which: str) -> Store | None:
@@ -194,7 +194,7 @@ def _store(said: Mapping[str, str], which: str) -> Store | None:
     except (OSError, CannotOpen) as error:
         raise BadSetting(f"{which}.location: {where}: {getattr(error, 'strerror', '') or error}") from None
     except ValueError:
-        raise BadSetting(f"{which}.location or its password has characters that cannot be") from None
+        raise BadSetting(f"{which}.location or its password contains characters that are not allowed") from None
 
 
 def _present(context: ssl.SSLContext, own: Store) -> None:
@@ -216,4 +216,4 @@ def _present(context: ssl.SSLContext, own: Store) -> None:
             if not isinstance(error, ssl.SSLError):
                 raise BadSetting(f"{OWN}: {DAMAGED}") from None
             why = (error.reason or str(error)).lower().replace("_", " ")
-            raise BadSetting(f"{OWN}: key and certificate do not fit: {why}") from None
+            raise BadSetting(f"{OWN}: key and certificate do not match: {why}") from None

@@ -1,4 +1,4 @@
-"""What a Kafka cluster says of itself: brokers, partitions, log dirs, and the quorum of a KRaft cluster."""
+"""What a Kafka cluster reports: brokers, partitions, log dirs, and the quorum of a KRaft cluster."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def _facts(client: Any) -> KafkaFacts:
     dirs_said = questions.begin_each("log dirs", alive, lambda broker: kafka_brokers.ask(client, broker))
     views = _views(client, questions, alive)
     if not views:
-        raise CannotRead(questions.untold[0] if questions.untold else "Kafka names no broker that lives")
+        raise CannotRead(questions.untold[0] if questions.untold else "Kafka lists no live broker")
     broker_views.settle(client, views, questions.left)
     counted = broker_views.believed(views)
     if not counted:
-        raise CannotRead("the brokers contradict each other: none that answers is listed as alive by the others")
+        raise CannotRead("the brokers contradict each other: none that replies is listed as live by the others")
     active = broker_views.controller(counted)
     asked = [view.broker for view in counted]
     moves_said = questions.begin_any("reassignments", _first(active, asked)[:MOST_ASKED], client.moves, optional=True)

@@ -1,4 +1,4 @@
-"""The way to a cluster: its servers are greeted first, for kafka-python says only that it timed out."""
+"""The connection to a cluster: its servers are probed first, because kafka-python only reports a timeout."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def connect(servers: Sequence[str], settings: Mapping[str, Any]) -> Any:
     """
     addresses = [address(server, DEFAULT_PORT) for server in servers]
     if not addresses:
-        raise CannotRead("no Kafka server is named")
+        raise CannotRead("no Kafka server configured")
     whys = _greeted(addresses[:MOST_SERVERS], settings)
     told = [f"{server}: {why}" for server, why in whys.items() if why]
     if len(told) == len(whys):
@@ -36,7 +36,7 @@ def connect(servers: Sequence[str], settings: Mapping[str, Any]) -> Any:
 def _greeted(addresses: Sequence[tuple[str, int]], settings: Mapping[str, Any]) -> dict[str, str]:
     """Server -> why it cannot be asked, empty if it can; all greeted at the same time."""
     waits = {f"{host}:{port}": begin(functools.partial(greet, host, port, settings)) for host, port in addresses}
-    whys = dict.fromkeys(waits, f"no answer in {2 * CONNECT_S:.0f} s")
+    whys = dict.fromkeys(waits, f"no reply within {2 * CONNECT_S:.0f} s")
     for server, wait in waits.items():
         with contextlib.suppress(NotYet):  # a name server that is silent
             whys[server] = wait(2 * CONNECT_S)

@@ -1,4 +1,4 @@
-"""Whether a server is a Kafka that we may ask, and if not, why, in words: kafka-python says only that it timed out."""
+"""Whether a server is a usable Kafka, and if not, the reason: kafka-python only reports a timeout."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def greet(host: str, port: int, settings: Mapping[str, Any]) -> str:
         with socket.create_connection((host, port), timeout=CONNECT_S) as connection:
             return handshake(connection, host, settings) if tls else greeting(connection)
     except ConnectionRefusedError:
-        return "nothing listens on that port"
+        return "connection refused"
     except TimeoutError:
-        return f"no answer in {CONNECT_S:.0f} s"
+        return f"no reply within {CONNECT_S:.0f} s"
     except (OSError, UnicodeError) as error:
         return str(getattr(error, "strerror", "") or error)[:120]
 
@@ -36,9 +36,9 @@ def handshake(connection: socket.socket, host: str, settings: Mapping[str, Any])
     try:
         context.wrap_socket(connection, server_hostname=host).close()
     except ssl.SSLCertVerificationError as error:
-        return f"its TLS certificate is not one that we trust: {error.verify_message}"
+        return f"its TLS certificate is not trusted: {error.verify_message}"
     except ssl.SSLError as error:
-        return f"TLS with it fails: {(error.reason or str(error)).lower().replace('_', ' ')}"
+        return f"TLS handshake failed: {(error.reason or str(error)).lower().replace('_', ' ')}"
     return ""
 
 
@@ -53,11 +53,11 @@ def greeting(connection: socket.socket) -> str:
             break
         said += part
     if said[:1] in (bytes([TLS_ALERT]), bytes([TLS_HANDSHAKE])) and said[1:2] == b"\x03":
-        return "it speaks TLS, and we do not (security_protocol)"
+        return "the port requires TLS (security_protocol)"
     if not said:
-        return "it closed the connection without a word: is that Kafka, or does it want TLS?"
+        return "connection closed without a reply: not Kafka, or TLS is required"
     if len(said) < 8 or said[4:8] != HELLO[8:12]:
-        return "it answers, but not as Kafka does"
+        return "not a Kafka server"
     return ""
 
 
@@ -68,13 +68,13 @@ def reason(error: Exception, settings: Mapping[str, Any]) -> str:
         if "password" in name and isinstance(value, str) and value:
             said = said.replace(value, "…")
     if "Authentication" in said or "Sasl" in said:
-        return f"it does not take our login: {said[:150]}"
+        return f"login rejected: {said[:150]}"
     if "CERTIFICATE" in said.upper() or "SSL" in said:
-        return f"TLS with it fails: {said[:150]}"
+        return f"TLS handshake failed: {said[:150]}"
     # after a wrong password a broker only closes the connection, as kafka-python sees it
-    hint = "; is our login right?" if "sasl_mechanism" in settings else "; does it want a login (SASL)?"
+    hint = "; are the credentials correct?" if "sasl_mechanism" in settings else "; is authentication (SASL) required?"
     if settings.get("sasl_mechanism") == "GSSAPI":
-        hint = "; is there a Kerberos ticket for us (klist)?"
+        hint = "; is there a valid Kerberos ticket (klist)?"
     if settings.get("security_protocol") == "SSL":
-        hint = "; does it take our TLS (certificates on both sides)?"
-    return f"it answers, but lets us ask nothing: {said[:150]}{hint}"
+        hint = "; is a client certificate required (mutual TLS)?"
+    return f"it replies, but rejects requests: {said[:150]}{hint}"

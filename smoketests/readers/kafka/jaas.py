@@ -31,16 +31,16 @@ def parse(text: str) -> Login:
     """CannotParse with a reason that holds no secret."""
     tokens = list(_tokens(text))
     if not tokens or tokens[-1] != (";", True) or len(tokens) < 3:
-        raise CannotParse('it must read MODULE required name="value" …; with the semicolon at its end')
+        raise CannotParse('expected: MODULE required name="value" …; ending with a semicolon')
     (module, _sign), (flag, _sign), *rest = tokens[:-1]
     if flag.lower() not in FLAGS:
         raise CannotParse(f"the second word must be one of {', '.join(FLAGS)}")
     if len(rest) % 3:
-        raise CannotParse("its options must be pairs of name=value, a value with spaces or signs in quotes")
+        raise CannotParse("options must be name=value; quote values with spaces or special characters")
     options: dict[str, str] = {}
     for (name, name_sign), equals, (value, value_sign) in zip(rest[::3], rest[1::3], rest[2::3]):
         if equals != ("=", True) or name_sign or value_sign:
-            raise CannotParse("its options must be pairs of name=value, a value with spaces or signs in quotes")
+            raise CannotParse("options must be name=value; quote values with spaces or special characters")
         options[name] = value
     return Login(module.rpartition(".")[2], options)
 
@@ -51,7 +51,7 @@ def _tokens(text: str) -> Iterator[tuple[str, bool]]:
     while at < len(text):
         found = TOKEN.match(text, at)
         if found is None:
-            raise CannotParse("a quote is never closed")
+            raise CannotParse("unterminated quote")
         at = found.end()
         double, single, sign, bare = found.groups()
         if double is not None or single is not None:

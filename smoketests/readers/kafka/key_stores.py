@@ -41,13 +41,13 @@ def opened(data: bytes, password: str, key_password: str = "") -> Store:
     if data.startswith(JKS_MAGIC):
         return _jks(data, password, key_password or password)
     if data.startswith(JCEKS_MAGIC):
-        raise CannotOpen("it is a JCEKS store; make a PKCS12 of it: keytool -importkeystore -deststoretype PKCS12")
+        raise CannotOpen("JCEKS store; convert it to PKCS12: keytool -importkeystore -deststoretype PKCS12")
     if data[:1] == b"\x30":
         return _pkcs12(data, password)
     text = data.decode("utf-8", "replace")
     if PEM.search(text):
         return pem(text, key_password or password)
-    raise CannotOpen("it is neither JKS nor PKCS12 nor PEM")
+    raise CannotOpen("not JKS, PKCS12 or PEM")
 
 
 def pem(text: str, password: str = "") -> Store:
@@ -56,7 +56,7 @@ def pem(text: str, password: str = "") -> Store:
     keys = [block for kind, block in blocks if kind.endswith("PRIVATE KEY")]
     certificates = tuple(block for kind, block in blocks if kind.endswith("CERTIFICATE"))
     if not keys and not certificates:
-        raise CannotOpen("it holds no PEM block such as -----BEGIN CERTIFICATE-----")
+        raise CannotOpen("no PEM block such as -----BEGIN CERTIFICATE-----")
     return Store(certificates, _key(keys[0].encode(), password) if keys else "")
 
 
@@ -78,7 +78,7 @@ def _key(data: bytes, password: str) -> str:
     try:
         key = load(data, secret)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        why = "its password is wrong or missing" if b"ENCRYPTED" in data else f"{type(error).__name__} {error}"[:120]
+        why = "wrong or missing password" if b"ENCRYPTED" in data else f"{type(error).__name__} {error}"[:120]
         raise CannotOpen(f"its private key cannot be read: {why}") from None
     plain = serialization.NoEncryption()
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain).decode()
@@ -91,7 +91,7 @@ def _pkcs12(data: bytes, password: str) -> Store:
     try:
         store = pkcs12.load_pkcs12(data, password.encode() if password else None)
     except (ValueError, TypeError) as error:
-        raise CannotOpen(f"its password is wrong, or it is no PKCS12 store ({error})"[:200]) from None
+        raise CannotOpen(f"wrong password, or not a PKCS12 store ({error})"[:200]) from None
     own = [store.cert] if store.cert else []
     encoding = serialization.Encoding.PEM
     certificates = tuple(one.certificate.public_bytes(encoding).decode() for one in [*own, *store.additional_certs])
@@ -110,7 +110,7 @@ class _Reader:
     def take(self, count: int) -> bytes:
         part = self._data[self._at : self._at + count]
         if count < 0 or len(part) < count:
-            raise CannotOpen("the JKS store is cut short")
+            raise CannotOpen("the JKS store is truncated")
         self._at += count
         return part
 
@@ -128,12 +128,12 @@ class _Reader:
 def _jks(data: bytes, password: str, key_password: str) -> Store:
     body, digest = data[:-DIGEST], data[-DIGEST:]
     if password and hashlib.sha1(_spelled(password) + WHITENER + body).digest() != digest:  # noqa: S324  Java's choice
-        raise CannotOpen("its password is wrong, or the JKS store is damaged")
+        raise CannotOpen("wrong password, or the JKS store is damaged")
     reader = _Reader(body)
     reader.take(len(JKS_MAGIC))
     version, count = reader.number(), reader.number()
     if version not in (1, 2):
-        raise CannotOpen(f"it is a JKS store of the unknown version {version}")
+        raise CannotOpen(f"JKS store of unknown version {version}")
     certificates, key = [], ""
     for _entry in range(min(count, LARGEST)):
         kind = reader.number()
@@ -147,7 +147,7 @@ def _jks(data: bytes, password: str, key_password: str) -> Store:
             if not key:
                 key, certificates = _key(_unlocked(locked, key_password), ""), chain
         else:
-            raise CannotOpen(f"the JKS store holds an entry of the unknown kind {kind}")
+            raise CannotOpen(f"the JKS store holds an entry of unknown type {kind}")
     return Store(tuple(certificates), key)
 
 
@@ -166,7 +166,7 @@ def _unlocked(locked: bytes, password: str) -> bytes:
         stream += link
     plain = bytes(one ^ other for one, other in itertools.zip_longest(text, stream[: len(text)], fillvalue=0))
     if hashlib.sha1(secret + plain).digest() != digest:  # noqa: S324  Java's choice
-        raise CannotOpen("the password of its key is wrong (ssl.key.password)")
+        raise CannotOpen("wrong key password (ssl.key.password)")
     return plain
 
 

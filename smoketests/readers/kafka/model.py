@@ -1,4 +1,4 @@
-"""What a Kafka cluster says of itself, typed."""
+"""What a Kafka cluster reports, typed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quorum of a KRaft cluster as its active controller tells it: who leads, and who lacks what it decided."""
+"""The quorum of a KRaft cluster as its active controller reports it: the leader, and who lags behind."""
 
 from __future__ import annotations
 

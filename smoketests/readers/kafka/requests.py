@@ -1,4 +1,4 @@
-"""Questions to one cluster, at the same time and before one clock runs out; what has no answer is told."""
+"""Requests to one cluster, concurrently and under one deadline; requests without a reply are reported."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Questions:
             try:
                 return wait(self.left())
             except NotYet:
-                self.tell(f"{what} cannot be read: no answer in {self._seconds:.0f} s")
+                self.tell(f"{what} cannot be read: no reply within {self._seconds:.0f} s")
             except Exception as error:  # whatever is odd about one answer never hides the others
                 if not (optional and type(error).__name__ in TOO_OLD):
                     self.tell(f"{what} cannot be read: {words(error)}")
@@ -54,7 +54,7 @@ class Questions:
         """Ask each of these brokers, once; the answers of those that answered."""
         waiting = deque(brokers)
         said: dict[int, Any] = {}
-        whys = dict.fromkeys(brokers, f"no answer in {self._seconds:.0f} s")
+        whys = dict.fromkeys(brokers, f"no reply within {self._seconds:.0f} s")
 
         def work() -> None:
             with contextlib.suppress(IndexError):  # nobody is waiting any more
@@ -98,7 +98,7 @@ class Questions:
             try:
                 answer, error = heard.get(timeout=self.left())
             except queue.Empty:
-                self.tell(f"{what} cannot be read: no answer in {self._seconds:.0f} s")
+                self.tell(f"{what} cannot be read: no reply within {self._seconds:.0f} s")
                 return None
             if error is None:
                 return answer

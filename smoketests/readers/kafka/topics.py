@@ -1,4 +1,4 @@
-"""What Kafka says of its topics: partitions, the settings that decide over them, and moves that are under way."""
+"""What Kafka reports about its topics: partitions, their settings, and reassignments under way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from smoketests.readers.kafka.model import Partition
 TOPICS_AT_ONCE = 500
 MINIMUM, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 NO_SUCH_TOPIC = 3
-WHYS = {29: "does it let us DESCRIBE every topic?"}
+WHYS = {29: "the client needs DESCRIBE on every topic"}
 THROTTLED = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 # DYNAMIC_TOPIC_CONFIG: set for the topic itself; all other sources are the defaults of the broker that was asked
 OF_THE_TOPIC = 1
@@ -137,4 +137,4 @@ def _half(said: Any) -> str:
     numbers: Sequence[int] = sorted(row[0] for row in said.rows)
     if not numbers:
         return "it has no partitions"
-    return "" if list(numbers) == list(range(len(numbers))) else f"only {len(numbers)} of its partitions are told"
+    return "" if list(numbers) == list(range(len(numbers))) else f"only {len(numbers)} of its partitions are reported"

@@ -1,4 +1,4 @@
-"""What a ZooKeeper ensemble says: each member in four-letter words, and who is registered in it, through kazoo."""
+"""What a ZooKeeper ensemble reports: each member by four-letter words, its registry through kazoo."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ DEFAULT_PORT = 2181
 
 # Zxid: 0x100000004
 ZXID = re.compile(r"(?m)^Zxid: 0x([0-9a-fA-F]{1,16})[ \r]?$")
-REFUSED, NO_ANSWER, HALF = "refused", "no answer", "half an answer"
+REFUSED, NO_ANSWER, HALF = "refused", "no answer", "incomplete reply"
 
 
 class Member(NamedTuple):
-    """One server. state: answered, refused, no answer, empty, not serving, not allowed, tls or half an answer.
+    """One server. state: answered, refused, no answer, empty, not serving, not allowed, tls or incomplete reply.
 
     mode: leader, follower, observer, standalone, read-only; empty if it did not say. zxid: its last transaction, -1 if
     not told. voters: `server.N` lines of its configuration, as (number, host:port:port). The rest is None where the
@@ -81,13 +81,13 @@ def read(servers: Sequence[str]) -> ZooKeeperFacts:
     chroot = next((server[server.index("/") :] for server in servers if "/" in server), "").rstrip("/")
     addresses = [address(server.partition("/")[0], DEFAULT_PORT) for server in servers]
     if not addresses:
-        raise CannotRead("no ZooKeeper server is named")
+        raise CannotRead("no ZooKeeper server configured")
     members = _members(addresses)
     if sum(member.mode == "leader" for member in members) > 1:  # an election between two answers looks like two leaders
         time.sleep(1.0)
         members = _members(addresses)
     if not any(member.state in (words.ANSWERED, words.NOT_ALLOWED, words.EMPTY, NO_ANSWER) for member in members):
-        return ZooKeeperFacts(members, untold=f"no server of it serves: {members[0].server}: {members[0].why}")
+        return ZooKeeperFacts(members, untold=f"no server is serving: {members[0].server}: {members[0].why}")
     try:
         voters, registry = within(REGISTRY_S, "ZooKeeper", lambda: _session(addresses, chroot))
     except CannotRead as error:
@@ -113,9 +113,9 @@ def member(host: str, port: int) -> Member:
         said = within(MEMBER_S, server, lambda: _said(host, port))
         return parse(server, said)
     except (CannotRead, TimeoutError):
-        return Member(server, NO_ANSWER, f"it gave no answer in {WORD_S:.0f} s")
+        return Member(server, NO_ANSWER, f"no reply within {WORD_S:.0f} s")
     except ConnectionRefusedError:
-        return Member(server, REFUSED, "nothing listens on that port")
+        return Member(server, REFUSED, "connection refused")
     except (OSError, UnicodeError) as error:
         return Member(server, NO_ANSWER, str(getattr(error, "strerror", "") or error)[:120])
 
@@ -154,15 +154,15 @@ def _part(connection: socket.socket, until: float) -> bytes:
 
 
 WHYS: Mapping[str, str] = {
-    words.EMPTY: "it closes the connection without a word: our address has all its connections, or it wants TLS",
-    words.NOT_SERVING: "it runs but does not serve: it has no quorum",
-    words.TLS: "it speaks TLS only",
-    words.NOT_ALLOWED: f"its whitelist does not allow srvr; zoo.cfg needs {words.WHITELIST}",
+    words.EMPTY: "connection closed without a reply: maxClientCnxns reached, or TLS required",
+    words.NOT_SERVING: "running but not serving: no quorum",
+    words.TLS: "TLS required",
+    words.NOT_ALLOWED: f"srvr is not whitelisted; zoo.cfg needs {words.WHITELIST}",
 }
 
 
 def parse(server: str, said: Mapping[str, str]) -> Member:
-    """The words' answers as a Member; what is cut short or something else is `half an answer`."""
+    """The words' answers as a Member; what is cut short or something else is `incomplete reply`."""
     state = words.classify(said["srvr"])
     if state != words.ANSWERED:
         return Member(server, state, WHYS[state])
@@ -173,7 +173,7 @@ def parse(server: str, said: Mapping[str, str]) -> Member:
     except CannotTell as error:
         return Member(server, HALF, str(error))
     if zxid is None:
-        return Member(server, HALF, "the answer to srvr names no zxid")
+        return Member(server, HALF, "no zxid in the reply to srvr")
     config = _if_allowed(said.get("conf", ""), java_properties.parse, {})
     voters = tuple(sorted((key[7:], _voter(value)) for key, value in config.items() if _is_voter(key, value)))
     return Member(
@@ -216,13 +216,13 @@ def _session(addresses: Sequence[tuple[str, int]], chroot: str) -> tuple[tuple[t
         except NoNodeError:
             facts = ZooKeeperFacts((), untold=f"ZooKeeper has no {where}: no Kafka cluster has registered below it")
         except NoAuthError:
-            why = f"ZooKeeper does not let us read {where}: its ACL wants a login"
+            why = f"no permission to read {where} in ZooKeeper: its ACL requires authentication"
             facts = ZooKeeperFacts((), untold=why, closed=True)
         except CannotRead as error:
             facts = ZooKeeperFacts((), untold=str(error))
         return voters, facts
     except KazooTimeoutError:
-        raise CannotRead(f"ZooKeeper gave no session in {SESSION_S:.0f} s") from None
+        raise CannotRead(f"ZooKeeper: no session within {SESSION_S:.0f} s") from None
     except KazooException as error:
         raise CannotRead(f"ZooKeeper: {type(error).__name__} {error}"[:200]) from None
     finally:

@@ -1,7 +1,7 @@
-"""Who is in sync by ZooKeeper: what brokers say of it may be a minute old before inter.broker.protocol.version 2.7.
+"""Who is in sync by ZooKeeper: what brokers report may be a minute old before inter.broker.protocol.version 2.7.
 
-A leader writes a shrunk ISR into ZooKeeper at once; the controller tells the brokers 5 s after the last such change, at
-the latest after a minute (ReplicaManager's IsrChangeNotificationConfig).
+A leader writes a shrunk ISR into ZooKeeper at once; the controller informs the brokers 5 s after the last such
+change, at the latest after a minute (ReplicaManager's IsrChangeNotificationConfig).
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ def test_all_brokers_under_their_own_ids() -> None:
     assert set(judged(seen, "broker_ids")) == {"broker 1", "broker 2", "broker 3"}, "a row for each"
 
 
-CLOSED = ZooKeeperFacts((), untold="ZooKeeper does not let us read /brokers/ids: its ACL wants a login", closed=True)
+CLOSED = ZooKeeperFacts(
+    (), untold="no permission to read /brokers/ids in ZooKeeper: its ACL requires authentication", closed=True
+)
 
 
 def test_a_registry_that_is_closed_to_us_is_no_riddle_while_kafka_itself_answers() -> None:
@@ -58,7 +60,7 @@ def test_a_registry_that_is_closed_to_us_is_no_riddle_while_kafka_itself_answers
         (CLOSED, {}),
         (CLOSED, {"problems": {"kafka": "nothing listens there"}}),
         (CLOSED._replace(closed=False, untold="no server of it serves"), {"kafka": kafka()}),
-        (None, {"kafka": kafka(), "problems": {"zookeeper": "ZooKeeper gave no session in 8 s"}}),
+        (None, {"kafka": kafka(), "problems": {"zookeeper": "ZooKeeper: no session within 8 s"}}),
     ],
 )
 def test_metadata_of_brokers_whose_zookeeper_does_not_serve_tells_nobody_who_is_registered(
@@ -163,9 +165,9 @@ def test_zookeeper_and_metadata_that_disagree_are_a_warning() -> None:
 
 @pytest.mark.parametrize("name", ["broker_ids", "zk_quorum"])
 def test_a_registry_that_cannot_be_read_is_unknown_with_the_reason(name: str) -> None:
-    (row,) = problems(view(THREE, problems={"zookeeper": "ZooKeeper gave no session in 8 s"}), name)
+    (row,) = problems(view(THREE, problems={"zookeeper": "ZooKeeper: no session within 8 s"}), name)
 
-    assert (row["status"], row["reason"]) == ("unknown", "ZooKeeper gave no session in 8 s")
+    assert (row["status"], row["reason"]) == ("unknown", "ZooKeeper: no session within 8 s")
 
 
 @pytest.mark.parametrize("name", ["broker_ids", "zk_quorum", "partitions"])
@@ -305,7 +307,7 @@ def test_a_server_for_itself_among_others_is_critical() -> None:
     assert rows["zk3:2181"] == "critical" and rows["ensemble"] == "critical"
 
 
-@pytest.mark.parametrize("state", ["empty", "not allowed", "tls", "half an answer", "no answer"])
+@pytest.mark.parametrize("state", ["empty", "not allowed", "tls", "incomplete reply", "no answer"])
 def test_what_a_server_did_not_say_is_unknown(state: str) -> None:
     assert ensemble(leader(1), member(2), gone(3, state))["zk3:2181"] == "unknown"
 

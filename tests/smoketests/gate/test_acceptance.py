@@ -50,7 +50,7 @@ def test_another_disk_another_check_or_another_status_of_the_same_host_is_anothe
 
 
 def test_the_same_finding_with_other_figures_is_the_same() -> None:
-    whys = ("9 pending sectors, at most 8", "80 pending sectors, at most 8", "it does not answer")
+    whys = ("9 pending sectors, at most 8", "80 pending sectors, at most 8", "no reply")
     rows = [{**KNOWN["found"][A03][0], "reason": why} for why in whys]
     given_: list[dict[str, Any]] = [{"found": {A03: [row]}} for row in rows]
     one, worse, dead = given_

@@ -32,5 +32,5 @@ def test_the_report_of_an_agent_that_was_killed_half_way_is_not_taken_for_whole(
         return start([sys.executable, "-c", half], **options)
 
     monkeypatch.setattr(subprocess, "Popen", begin)
-    with pytest.raises(local.AgentFailed, match=f"cut short .killed by signal {signal.SIGKILL:d}."):
+    with pytest.raises(local.AgentFailed, match=f"truncated .killed by signal {signal.SIGKILL:d}."):
         list(local.lines([], 20.0))

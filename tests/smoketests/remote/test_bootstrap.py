@@ -153,7 +153,7 @@ def test_another_kind_of_processor_is_named(server: Sshd) -> None:
     heard = ask(server, stand_in("", machine="s390x"))
 
     assert heard.kind == "no-build"
-    assert "its processor" in heard.reach.reason
+    assert "CPU architecture" in heard.reach.reason
 
 
 def test_an_agent_that_cannot_start_says_why(server: Sshd) -> None:
@@ -252,7 +252,7 @@ SUDO = {
     "with the right one": ("smoke", "auto", "s3cret", "no-report", "I am 0"),
     "with a wrong one": ("smoke", "auto", "wrong", "sudo", "sudo rejected the password"),
     "with none though one is needed": ("smoke", "auto", "", "sudo-password", "sudo requires a password"),
-    "not allowed": ("other", "yes", "s3cret", "sudo", "no root there"),
+    "not allowed": ("other", "yes", "s3cret", "sudo", "no root access"),
     "not wanted": ("other", "no", "", "no-report", "I am 4244"),
     "not needed": ("root", "auto", "s3cret", "no-report", "I am 0"),
 }

@@ -120,10 +120,10 @@ WORDS = {
     "dropped": "closes connections before its SSH banner (MaxStartups or a ban)",
     "key-changed": "host key changed (known SHA256:",
     "key-unknown": "host key unknown (offered SHA256:",
-    "auth-timeout": "took too long to let root in",
-    "frozen": "logged in, then falls silent",
-    "frozen at its command": "logged in, then falls silent",
-    "auth": "does not let nobody-of-that-name in with any key that we have",
+    "auth-timeout": "authentication of root timed out",
+    "frozen": "logged in, then no reply",
+    "frozen at its command": "logged in, then no reply",
+    "auth": "authentication failed for nobody-of-that-name",
     "name": "cannot resolve no-such-name.invalid",
 }
 
@@ -176,7 +176,7 @@ def test_a_command_that_never_ends_is_cut_off(server: Sshd) -> None:
     heard = ask(server, command=saying(printed(record()) + "; exec sleep 4711"))
 
     assert heard.kind == "cut"
-    assert heard.reach.reason == "no end after 2 s: kept the 1 findings received until then"
+    assert heard.reach.reason == "timed out after 2 s: kept the 1 findings received until then"
     assert len(heard.report.findings) == 1
     assert heard.seconds < 4
 
@@ -399,7 +399,7 @@ def test_when_the_time_for_the_fleet_is_over_every_host_still_gives_one_report(s
     assert time.monotonic() - began < 5
     assert sorted(one.host.name for one in heard) == sorted(host.name for host in hosts)
     assert {one.host.name for one in heard if one.kind == "overall"} >= {"slow-1", "slow-2", "slow-3"}
-    assert "the 2 s for the whole fleet were over" in heard[-1].reach.reason
+    assert "timed out after 2 s (fleet limit)" in heard[-1].reach.reason
 
 
 class Hanging(Access):

@@ -99,7 +99,7 @@ def test_colour_only_on_a_terminal_and_never_against_no_color(monkeypatch: pytes
 
 
 def test_hosts_that_never_answered_are_rows_and_the_run_is_not_ok() -> None:
-    seen = survey([host_report("kafka-a01", finding()), host_report("kafka-a02", reach=unknown("not heard: stopped"))])
+    seen = survey([host_report("kafka-a01", finding()), host_report("kafka-a02", reach=unknown("no reply: stopped"))])
 
     assert seen.exit_code == 3
     assert "UNKNOWN  kafka-a02 reach" in "\n".join(table(seen))
@@ -244,7 +244,7 @@ def test_a_store_that_cannot_be_written_spoils_no_run_but_its_exit_code(tmp_path
     seen = survey([host_report("kafka-a01", finding())], keeper=keeper)
     keeper.end()
 
-    assert "could not be kept" in keeper.problem
+    assert "cannot store the report" in keeper.problem
     assert (seen.exit_code, seen.tallies["prod-a"].statuses["ok"]) == (3, 2)
 
 

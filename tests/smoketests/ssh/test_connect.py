@@ -126,7 +126,7 @@ def test_a_short_certificate_that_announces_endless_host_names_is_refused_at_onc
     """Found by scripts/fuzz: paramiko makes 256 KiB of zeros of it, 65,536 empty names, which took seconds to read."""
     blob = bytes(24) + b"?" + bytes(8) + b"\4" + bytes(6)
 
-    with pytest.raises(ValueError, match="its list of host names is cut off, or has more than 256"):
+    with pytest.raises(ValueError, match="principals truncated, or more than 256"):
         host_keys.parse_certificate(blob)
 
 
@@ -179,7 +179,7 @@ def test_an_address_with_a_shells_words_is_not_given_to_a_proxy_command(tmp_path
     path = tmp_path / "config"
     path.write_text("Host *\n  ProxyCommand nc %h %p\n")
 
-    with pytest.raises(AccessError, match="odd characters"):
+    with pytest.raises(AccessError, match="characters that a ProxyCommand must not contain"):
         SshConfig(str(path)).target(Host("kafka-a01", address="$(reboot)"))
 
 
@@ -195,7 +195,7 @@ def test_ssh_config_is_followed_through_its_includes(tmp_path: pathlib.Path) -> 
 def test_files_that_include_each_other_are_an_error_not_a_hang(tmp_path: pathlib.Path) -> None:
     (tmp_path / "config").write_text(f"Include {tmp_path}/config\n")
 
-    with pytest.raises(AccessError, match="include each other"):
+    with pytest.raises(AccessError, match="Include loop"):
         SshConfig(str(tmp_path / "config"))
 
 
@@ -309,8 +309,7 @@ def test_a_wrong_key_is_refused_and_an_encrypted_one_is_named(server: Sshd, tmp_
         access.connect(server.host(user="root"), time.monotonic() + 5)
     assert refused.value.kind == "auth"
     assert str(refused.value) == (
-        f"127.0.0.1:{server.port} does not let root in with any key that we have "
-        f"({tmp_path}/locked encrypted: ssh-add it)"
+        f"127.0.0.1:{server.port}: authentication failed for root ({tmp_path}/locked encrypted: ssh-add it)"
     )
 
 

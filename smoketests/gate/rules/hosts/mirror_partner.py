@@ -55,7 +55,7 @@ def _why(situation: GateContext, host: Host) -> str:
     if not host_findings.answers(situation, host):
         return host_findings.why_silent(situation, host)
     reasons = [str(row.get("reason", "")) for _host, row in host_findings.rows(situation, ("raid",), (host,))]
-    return "; ".join(reasons)[:200] or "its report has no such finding"
+    return "; ".join(reasons)[:200] or "not in its report"
 
 
 def _array(row: Told[Array], disk: arrays.Disk) -> Iterator[Verdict]:

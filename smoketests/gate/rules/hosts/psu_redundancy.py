@@ -53,4 +53,4 @@ def _why(situation: GateContext, name: str) -> str:
     if not host_findings.answers(situation, host):
         return host_findings.why_silent(situation, host)
     reasons = [str(row.get("reason", "")) for _host, row in host_findings.rows(situation, ("power",), (host,))]
-    return "; ".join(reasons)[:200] or "its report has no such finding"
+    return "; ".join(reasons)[:200] or "not in its report"

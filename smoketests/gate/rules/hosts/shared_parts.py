@@ -8,7 +8,7 @@ min.insync.replicas (or without a copy) if all of that part went too.
 
 Warned: such a host is in trouble, but no partition depends on it.
 
-Cannot tell: such a host is in trouble, and Kafka did not tell its partitions.
+Cannot tell: such a host is in trouble, and no partition data from Kafka.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Does every partition stay writable while these hosts are away?
 
 Strimzi's rule, for all hosts that leave at once: a partition whose replicas outnumber min.insync.replicas must keep
-that many in sync. Those that cannot even when all is well are the business of min_isr and unreplicated.
+that many in sync. Those that cannot even when all brokers are healthy are the business of min_isr and unreplicated.
 
 Failed: a partition would have fewer replicas in sync than min.insync.replicas, or none at all.
 
-Cannot tell: Kafka did not tell its partitions, or the min.insync.replicas of a topic on these brokers.
+Cannot tell: no partition data from Kafka, or the min.insync.replicas of a topic on these brokers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
         alone = len(leaving) > 1 and not any(blocks(row, {one}) for row in rows for one in leaving)
         verdicts.append(critical(f"{said}; one broker at a time could go" if alone else said))
     if untold:
-        verdicts.append(unknown(f"min.insync.replicas is not told of {len(untold)} topics: {some(untold, 3)}"))
+        verdicts.append(unknown(f"min.insync.replicas is unknown for {len(untold)} topics: {some(untold, 3)}"))
     healthy = f"{count_of(len(rows), 'partition')} of {who}: enough replicas in sync are left"
     evidence = {"partitions": len(rows), "blocked": formatting.rows([*gone, *short]), "untold": untold[:100]}
     findings = formatting.by_topic(situation, gone, "no replica in sync would be left")

@@ -3,7 +3,7 @@
 Failed: a broker that something of these hosts depends on is not registered, under another's id, twice, or fenced;
 afterwards this holds for the hosts themselves too.
 
-Warned: a broker of which nothing here depends is; brokers that the inventory does not know; ZooKeeper and Kafka's
+Warned: a broker of which nothing here depends is; brokers that is not in the inventory; ZooKeeper and Kafka's
 metadata differ.
 
 Cannot tell: neither ZooKeeper nor Kafka could be asked, or a broker has no id in the inventory and no address fits.

@@ -2,7 +2,7 @@
 
 Failed: a partition still has a replica on a broker that was to be decommissioned.
 
-Cannot tell: Kafka did not tell its partitions.
+Cannot tell: no partition data from Kafka.
 """
 
 from __future__ import annotations

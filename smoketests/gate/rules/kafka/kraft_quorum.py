@@ -142,7 +142,7 @@ def _without(
 ) -> list[Verdict]:
     verdicts = _leaderless(quorum)
     if any(voter.behind_ms is None for voter in quorum.voters if voter.id != quorum.leader):
-        verdicts.append(unknown("this version does not tell how far the controllers are behind their leader"))
+        verdicts.append(unknown("this Kafka version does not report how far the controllers lag behind their leader"))
     late = sorted(behind(quorum, limits["fetch_timeout_ms"]) - set(leaving))
     left = len(caught_up_without(quorum, leaving, limits["fetch_timeout_ms"]))
     who = f"voter {some([str(number) for number in sorted(leaving)])}"

@@ -4,7 +4,7 @@ A simulation: each partition that a leaving broker leads goes to its first other
 
 Warned: a broker would lead twice as many partitions as the mean of all that stay.
 
-Cannot tell: Kafka did not tell its partitions.
+Cannot tell: no partition data from Kafka.
 """
 
 from __future__ import annotations

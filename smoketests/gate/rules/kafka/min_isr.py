@@ -7,7 +7,7 @@ Failed: a topic with min.insync.replicas replicas or fewer has one here. Accept 
 
 Warned: the broker is decommissioned: its replicas are moved before it is stopped.
 
-Cannot tell: Kafka did not tell its partitions. (What is not told of min.insync.replicas: see availability.)
+Cannot tell: no partition data from Kafka. (What is not told of min.insync.replicas: see availability.)
 """
 
 from __future__ import annotations

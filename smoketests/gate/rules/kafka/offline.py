@@ -6,7 +6,7 @@ what keeps it from coming back, accept it: they are mended by the maintenance.
 Warned: a partition that has no replica on these hosts, or has all of them there: before a maintenance it has nothing
 left to lose (see unreplicated).
 
-Cannot tell: Kafka did not tell its partitions.
+Cannot tell: no partition data from Kafka.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Kafka gives the leaders back by itself every 5 minutes (auto.leader.rebalance.en
 Failed: of the partitions whose preferred leader is on these hosts, more than 10 % are led by another (Kafka's own
 leader.imbalance.per.broker.percentage).
 
-Cannot tell: Kafka did not tell its partitions.
+Cannot tell: no partition data from Kafka.
 """
 
 from __future__ import annotations

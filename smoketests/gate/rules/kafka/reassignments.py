@@ -9,7 +9,7 @@ Failed, for replace-disk: replicas are being moved between the disks of the brok
 Warned: only partitions without a replica on these hosts are; for other purposes, replicas are being moved between the
 disks of a broker here, which goes on after a restart.
 
-Cannot tell: Kafka did not tell its partitions or its reassignments.
+Cannot tell: no partition data from Kafka or its reassignments.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Failed: a topic has more replicas than brokers would be left; reduce them first, or add a broker.
 
-Cannot tell: Kafka did not tell its partitions.
+Cannot tell: no partition data from Kafka.
 """
 
 from __future__ import annotations

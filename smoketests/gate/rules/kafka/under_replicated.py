@@ -8,7 +8,7 @@ Failed: afterwards, a partition of these hosts lacks a replica that should be in
 Warned: before, a partition of these hosts lacks one (availability says whether that is too few); at any time, a
 partition that has no replica on these hosts.
 
-Cannot tell: Kafka did not tell its partitions.
+Cannot tell: no partition data from Kafka.
 """
 
 from __future__ import annotations

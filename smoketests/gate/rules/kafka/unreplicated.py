@@ -7,7 +7,7 @@ Failed: a partition with one replica, on a broker that leaves. Accept it where n
 
 Warned: the broker is decommissioned: its replicas are moved before it is stopped.
 
-Cannot tell: Kafka did not tell its partitions.
+Cannot tell: no partition data from Kafka.
 """
 
 from __future__ import annotations

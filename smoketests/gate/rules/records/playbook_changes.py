@@ -7,7 +7,7 @@ Failed: afterwards, something that a run for these hosts changed is still as it 
 
 Warned: before, or of a run for another host of the cluster, the same.
 
-Cannot tell: afterwards, the journals cannot be read, Kafka did not tell its partitions or throttles, or a unit was
+Cannot tell: afterwards, the journals cannot be read, no partition data from Kafka or throttles, or a unit was
 disabled and nobody wrote down that it is enabled again (`systemctl is-enabled`).
 """
 

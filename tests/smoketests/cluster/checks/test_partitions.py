@@ -69,7 +69,7 @@ def test_the_edges_of_min_insync_replicas(minimum: int, listed: int) -> None:
 
     assert row["facts"]["partitions"] == listed
     assert row["status"] == ("critical" if listed else "ok")
-    assert ("fewer replicas than that even when all is well" in row["reason"]) is (minimum == 3)
+    assert ("fewer replicas than that even when all brokers are healthy" in row["reason"]) is (minimum == 3)
 
 
 def test_an_unknown_minimum_is_unknown() -> None:
@@ -195,7 +195,7 @@ def test_a_log_dir_with_an_error_is_critical_with_its_broker_host_and_path() -> 
     row = rows["broker 2 /kafka/d2"]
 
     assert (row["status"], row["host"], row["playbook"]) == ("critical", "kafka-a02", "replace-jbod-disk")
-    assert "broker 2 (kafka-a02) has given up its log dir /kafka/d2 (KAFKA_STORAGE_ERROR)" in row["reason"]
+    assert "broker 2 (kafka-a02) took its log dir offline: /kafka/d2 (KAFKA_STORAGE_ERROR)" in row["reason"]
     assert rows["log_dirs"]["status"] == "ok" and rows["log_dirs"]["facts"]["failed"] == 1
 
 
@@ -211,7 +211,7 @@ def test_a_log_dir_its_mount_and_its_kernel_lines_are_told_as_one_cause() -> Non
     seen = view(hosts, kafka=kafka(*HEALTHY, brokers=(1, 2), log_dirs=dirs))
     row = judged(seen, "partitions")["broker 2 /kafka/d2/logs"]
 
-    assert row["reason"].endswith("one cause with what the host itself says: kafka_log log dirs, mounts /kafka/d2")
+    assert row["reason"].endswith("same cause as the host's own findings: kafka_log log dirs, mounts /kafka/d2")
     assert row["playbook"] == "hidden-readonly", "the host knows more than Kafka"
 
 

@@ -65,7 +65,7 @@ def test_a_broker_that_just_started_and_knows_nothing_yet_does_not_outvote_the_o
 
     assert broker_views.believed([well, empty]) == [well]
     assert broker_views.doubts([well, empty], (), None, kraft=False) == [
-        Doubt(2, "it has no metadata yet, as a broker that just started")
+        Doubt(2, "it has no metadata yet (just started)")
     ]
 
 
@@ -106,7 +106,7 @@ def test_in_zookeeper_mode_a_broker_that_names_another_controller_is_doubted() -
 
 
 def test_a_living_broker_without_an_answer_is_doubted() -> None:
-    assert broker_views.doubts([view(1)], [3], None, kraft=False) == [Doubt(3, "it does not answer")]
+    assert broker_views.doubts([view(1)], [3], None, kraft=False) == [Doubt(3, "no reply")]
 
 
 ROWS = st.builds(
@@ -200,7 +200,7 @@ def test_a_broker_that_dies_while_it_is_asked_again_is_doubted_and_asked_no_more
     client = Dying({})
     broker_views.settle(client, views, lambda: 20.0)
 
-    assert client.asked == 1 and broker_views.doubts(views, (), None, kraft=False) == [Doubt(3, "it does not answer")]
+    assert client.asked == 1 and broker_views.doubts(views, (), None, kraft=False) == [Doubt(3, "no reply")]
     assert broker_views.merged(views)[0]["orders"].rows == (row(isr=(1, 2)),)
 
 

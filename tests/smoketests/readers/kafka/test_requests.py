@@ -110,7 +110,7 @@ def topic_said(*numbers: int, error: int = 0) -> TopicSaid:
 @pytest.mark.parametrize(
     ("topic", "sentence"),
     [
-        (topic_said(error=29), "topic t cannot be read (does it let us DESCRIBE every topic?)"),
+        (topic_said(error=29), "topic t cannot be read (the client needs DESCRIBE on every topic)"),
         (topic_said(error=5), "topic t cannot be read (error 5)"),
         (topic_said(), "topic t cannot be read (it has no partitions)"),
         (topic_said(0, 2), "topic t cannot be read (only 2 of its partitions are told)"),
@@ -162,7 +162,7 @@ def test_a_limit_is_a_throttle_and_the_largest_number_is_none(settings: dict[str
 
 
 def test_a_broker_that_may_not_be_asked_is_not_one_without_faults() -> None:
-    with pytest.raises(CannotRead, match="it names none; does it let us DESCRIBE the cluster"):
+    with pytest.raises(CannotRead, match="no log dirs reported; the client needs DESCRIBE on the cluster"):
         brokers.ask(Client([], log_retention_hours="168"), 1)
     with pytest.raises(CannotRead, match="does it let us DESCRIBE_CONFIGS"):
         brokers.ask(Client(ONE_DIR), 1)

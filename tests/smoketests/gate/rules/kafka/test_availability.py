@@ -24,7 +24,13 @@ def judged(*partitions: Any, leaving: str = A01, **given: Any) -> RuleResult:
     [
         # three replicas, two needed
         ((1, 2, 3), (1, 2, 3), 2, {1}, False),
-        ((1, 2, 3), (1, 2, 3), 3, {1}, False),  # it cannot lose any replica even when all is well: another rule's
+        (
+            (1, 2, 3),
+            (1, 2, 3),
+            3,
+            {1},
+            False,
+        ),  # it cannot lose any replica even when all brokers are healthy: another rule's
         ((1, 2, 3), (1, 2), 2, {1}, True),
         ((1, 2, 3), (1, 2), 2, {3}, False),  # the one that leaves is behind: nothing changes
         ((1, 2, 3), (2,), 2, {1}, True),  # below the minimum already, and the replica here is to catch up
