@@ -69,7 +69,7 @@ def _age_s(at: str) -> float:
 
 def _show(session: Session, decision: Decision) -> None:
     for rule in decision.rules:
-        if rule.status not in ("passed", "not asked"):
+        if rule.status not in ("passed", "skipped"):
             session.show(f"   {rule.status}: {rule.token or rule.name}: {printable(rule.reason)}")
     session.show(f"   gate: {decision.answer}")
 

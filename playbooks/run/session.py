@@ -171,7 +171,7 @@ class Session:
         try:
             return shared_lock.renew(ours, minutes, self.target.cluster)
         except lock.CannotLock:
-            return None  # it ended and was swept away, or somebody released it: then it can be taken anew
+            return None  # it ended and was swept away, or another user released it: then it can be taken anew
 
     def _held(self) -> list[lock.Lock]:
         return shared_lock.held(self.target.store, self.target.cluster)

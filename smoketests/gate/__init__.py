@@ -1,4 +1,4 @@
-"""GO, NO-GO or CANNOT TELL before a maintenance, and whether all is back behind it.
+"""GO, NO-GO or CANNOT TELL before a maintenance, and verification after it.
 
 `decide(maintenance, wanted, say)` looks once at the hosts, at everything that must carry their load, at ZooKeeper and
 at Kafka, and asks every rule of smoketests/gate/rules.

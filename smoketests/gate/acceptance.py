@@ -1,4 +1,4 @@
-"""What a person accepts: one finding of one rule, for one answer or until a day. A new finding is not accepted with it.
+"""Accepted findings: one finding of one rule, for one decision or until a day. A new finding is not accepted with it.
 
 STORE/gate/accepted/cluster=NAME/RULE-ID.json for each that holds for longer than one answer.
 """
@@ -93,7 +93,7 @@ def useless(accept: Mapping[str, str], before: Iterable[RuleResult]) -> list[str
     for result in before:
         known |= {result.token, *(f"{result.name}#{finding.id(result.name)}" for finding in result.findings)}
         known |= {result.name} if result.status == CANNOT_TELL else set()
-    return [f"--accept {token}: there is no such finding (any more)" for token in accept if token not in known]
+    return [f"--accept {token}: no such finding now" for token in accept if token not in known]
 
 
 def keep_all(decision: Decision, store: str) -> list[str]:
@@ -109,7 +109,7 @@ def keep_all(decision: Decision, store: str) -> list[str]:
                 try:
                     keep(store, str(asked["cluster"]), kept)
                 except OSError as error:
-                    problems.append(f"{rule.name}#{number} is accepted in this answer only: {error}")
+                    problems.append(f"{rule.name}#{number} is accepted for this decision only: {error}")
     return problems
 
 

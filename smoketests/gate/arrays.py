@@ -1,4 +1,4 @@
-"""The arrays of a machine, as its finding raid tells them."""
+"""The arrays of a machine, from its raid findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that one reading of the gate knows; the rules see nothing else."""
+"""The data of one reading of the gate; the rules see nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the gate answers: one result for each rule, and GO, NO-GO or CANNOT TELL of them all."""
+"""The gate's decision: one result for each rule, and GO, NO-GO or CANNOT TELL overall."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from agent.status import CRITICAL, OK, SKIPPED, UNKNOWN, WARNING, Verdict, combine
+from agent import status
+from agent.status import CRITICAL, OK, UNKNOWN, WARNING, Verdict, combine
 
-NOT_ASKED, PASSED, ACCEPTED, WARNED = "not asked", "passed", "accepted", "warned"
+PASSED, ACCEPTED, WARNED, SKIPPED = "passed", "accepted", "warned", status.SKIPPED
 CANNOT_TELL, FAILED = "cannot tell", "failed"
 # mildest first
-BY_SEVERITY = (NOT_ASKED, PASSED, ACCEPTED, WARNED, CANNOT_TELL, FAILED)
-OF_VERDICT = {OK: PASSED, SKIPPED: NOT_ASKED, WARNING: WARNED, UNKNOWN: CANNOT_TELL, CRITICAL: FAILED}
+BY_SEVERITY = (SKIPPED, PASSED, ACCEPTED, WARNED, CANNOT_TELL, FAILED)
+OF_VERDICT = {OK: PASSED, SKIPPED: SKIPPED, WARNING: WARNED, UNKNOWN: CANNOT_TELL, CRITICAL: FAILED}
 
 GO, NO_GO, UNTOLD = "GO", "NO-GO", "CANNOT TELL"
 EXIT_CODES = {GO: 0, NO_GO: 2, UNTOLD: 3}
@@ -103,7 +104,7 @@ class Decision:
         statuses = {rule.status for rule in self.rules}
         if FAILED in statuses:
             return NO_GO
-        return GO if not self.unsteady and statuses - {NOT_ASKED} and CANNOT_TELL not in statuses else UNTOLD
+        return GO if not self.unsteady and statuses - {SKIPPED} and CANNOT_TELL not in statuses else UNTOLD
 
     @property
     def exit_code(self) -> int:
@@ -124,7 +125,7 @@ class Decision:
         whys = [self.unsteady] + [f"{rule.name} {rule.status}: {rule.reason}" for rule in worst[:1]]
         whys += [f"{len(worst) - 1} more rules"] * (len(worst) > 1)
         why = "; ".join(filter(None, whys)) or ", ".join(one for one in told if not one.startswith("0 "))
-        return " ".join(f"{self.answer} for {what}: {why or 'no rule was asked'}".split())
+        return " ".join(f"{self.answer} for {what}: {why or 'no rule ran'}".split())
 
     @property
     def missing(self) -> str:

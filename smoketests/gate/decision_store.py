@@ -1,4 +1,4 @@
-"""What the gate keeps: every question with its answer, and the state in front of a maintenance for the gate behind it.
+"""What the gate stores: every decision, and the state before a maintenance for the verification after it.
 
 STORE/gate/date=YYYY-MM-DD/HHMMSS-RUN.json, written aside, synced and then renamed.
 """
@@ -70,8 +70,8 @@ def kept(decision: Decision, store: str) -> Decision:
         path = results.path_of(os.path.join(store, "gate"), decision.run_id, decision.at).removesuffix("l")
         _write(path, json.dumps(as_json(decision), indent=1, default=str))
     except (OSError, ValueError) as error:
-        why = f"the decision could not be kept in {store}: {error}"
-        unkept = RuleResult(CANNOT_TELL, why, name="record", question="Is this decision kept?")
+        why = f"cannot store the decision in {store}: {error}"
+        unkept = RuleResult(CANNOT_TELL, why, name="record", question="Is this decision stored?")
         return replace(decision, rules=[*decision.rules, unkept])
     return decision
 
@@ -130,9 +130,7 @@ def before(store: str, maintenance: Maintenance, now: float) -> dict[str, Any]:
                 return state
     if not first:
         hosts = ", ".join(maintenance.hosts)
-        raise NoRecord(
-            f"{store} holds no decision of the last {MOST_DAYS} days before {maintenance.purpose} of {hosts}"
-        )
+        raise NoRecord(f"{store}: no decision of the last {MOST_DAYS} days before {maintenance.purpose} of {hosts}")
     return first
 
 

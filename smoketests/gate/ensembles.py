@@ -1,4 +1,4 @@
-"""Which servers of an ensemble run on which hosts, and how many may go."""
+"""Which servers of an ensemble run on which hosts, and how many can stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One reading: ask the hosts, ZooKeeper, Kafka, the locks and the records, then every rule."""
+"""One reading: read the hosts, ZooKeeper, Kafka, the locks and the records, then evaluate every rule."""
 
 from __future__ import annotations
 
@@ -57,26 +57,26 @@ def resolved(maintenance: Maintenance, wanted: run.RunOptions) -> tuple[Maintena
     clusters = [one for one in inventory.clusters if {host.name for host in chosen} & {host.name for host in one.hosts}]
     if len(clusters) > 1:
         names = ", ".join(one.name for one in clusters)
-        raise run.CannotAsk(f"these hosts are of {len(clusters)} clusters ({names}): ask for one at a time")
+        raise run.CannotAsk(f"these hosts belong to {len(clusters)} clusters ({names}): name the hosts of one")
     if maintenance.purpose == REPLACE_DISK and len(chosen) > 1:
-        raise run.CannotAsk(f"{REPLACE_DISK} is for one host at a time: its disk is named")
+        raise run.CannotAsk(f"{REPLACE_DISK} takes one host at a time, with its disk")
     named = replace(maintenance, hosts=tuple(host.name for host in chosen), cluster=clusters[0].name)
     return named, inventory, clusters[0], list(chosen)
 
 
 def _check(maintenance: Maintenance, store: str) -> None:
     if "://" in store:
-        raise run.CannotAsk(f"{store}: the gate keeps its locks and decisions in a folder of this machine")
+        raise run.CannotAsk(f"{store}: the store of locks and decisions must be a local folder")
     if maintenance.purpose not in PURPOSES:
-        raise run.CannotAsk(f"{maintenance.purpose!r} is no purpose; there are {', '.join(PURPOSES)}")
+        raise run.CannotAsk(f"unknown purpose {maintenance.purpose!r}; expected one of {', '.join(PURPOSES)}")
     if not maintenance.hosts:
-        raise run.CannotAsk("no host is named")
+        raise run.CannotAsk("no host given; use --host")
     if maintenance.purpose == REPLACE_DISK and not maintenance.disk and not maintenance.after:
         raise run.CannotAsk("--disk must name the serial number of the disk that is replaced")
     if maintenance.disk and maintenance.purpose != REPLACE_DISK:
         raise run.CannotAsk(f"--disk is for {REPLACE_DISK} only")
     if not 0 < maintenance.minutes <= MOST_MINUTES:
-        raise run.CannotAsk(f"a maintenance takes between 1 and {MOST_MINUTES} minutes")
+        raise run.CannotAsk(f"a maintenance takes 1 to {MOST_MINUTES} minutes")
     problem = rules.unacceptable(maintenance.accept)
     if problem:
         raise run.CannotAsk(problem)
@@ -211,4 +211,4 @@ def _views(
 def _unheard(host: Host) -> HostReport:
     from smoketests.remote.fanout import HostReport
 
-    return HostReport(host, Report({}, [], []), [], unknown("it was not heard"), 0.0, "unheard")
+    return HostReport(host, Report({}, [], []), [], unknown("no reply"), 0.0, "unheard")

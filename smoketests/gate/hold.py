@@ -1,4 +1,4 @@
-"""Take the maintenance lock once the gate says GO, so that nobody else begins meanwhile."""
+"""Take the maintenance lock once the gate decides GO, so that no other maintenance starts meanwhile."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from smoketests.gate.decision import CANNOT_TELL, FAILED, GO, PASSED, Decision, 
 if TYPE_CHECKING:
     from inventory.model import Cluster
 
-NAME, QUESTION = "hold", "Is the cluster ours until the maintenance is over?"
+NAME, QUESTION = "hold", "Is the maintenance lock held until the maintenance is over?"
 
 
 def held(decision: Decision, store: str, say: Callable[[str], None], cluster: Cluster | None = None) -> Decision:
-    """The decision with one result more; no GO if somebody was quicker. Without GO, as it is.
+    """The decision with one result more; no GO if another user took the lock first. Without GO, as it is.
 
     cluster: says where else than in the store its lock is kept.
     """
@@ -28,9 +28,9 @@ def held(decision: Decision, store: str, say: Callable[[str], None], cluster: Cl
             store, asked["hosts"], asked["cluster"], lock.owner(), asked["purpose"], asked["minutes"], cluster
         )
         result = RuleResult(PASSED, f"held: {ours.words}", {"id": ours.id, "until": ours.until})
-        say(f"when it is over: smoke gate release {ours.id} --store {store}")
+        say(f"afterwards: smoke gate release {ours.id} --store {store}")
     except lock.Held as error:
-        result = RuleResult(FAILED, f"somebody was quicker: {error}")
+        result = RuleResult(FAILED, f"another user took the lock first: {error}")
     except lock.CannotLock as error:
         result = RuleResult(CANNOT_TELL, str(error))
     return replace(decision, rules=[*decision.rules, result._replace(name=NAME, question=QUESTION)])

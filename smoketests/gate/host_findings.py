@@ -1,4 +1,4 @@
-"""What the machines themselves say, for the rules that read host checks."""
+"""What the machines themselves report, for the rules that read host checks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def answers(situation: GateContext, host: Host) -> bool:
 def why_silent(situation: GateContext, host: Host) -> str:
     report = situation.view.reports.get(host.name)
     if report is None:
-        return "it was not asked"
+        return "the check did not run"
     return str(report.reach.reason)[:LONGEST] if report.reach.status != OK else "its report is empty"
 
 
@@ -151,7 +151,7 @@ def _about(row: Row) -> tuple[str, ...]:
 def _silent(situation: GateContext, hosts: Sequence[Host]) -> Iterator[Trouble]:
     for host in hosts:
         if not answers(situation, host):
-            yield Trouble(host.name, UNKNOWN, f"{host.name} told nothing (see answers)", "no answer")
+            yield Trouble(host.name, UNKNOWN, f"no data from {host.name} (see answers)", "no answer")
 
 
 def _unasked(situation: GateContext, checks: Sequence[str], hosts: Sequence[Host]) -> Iterator[Trouble]:
@@ -160,7 +160,7 @@ def _unasked(situation: GateContext, checks: Sequence[str], hosts: Sequence[Host
     for host in hosts:
         for check in checks:
             if answers(situation, host) and (host.name, check) not in told and check not in host.skip:
-                yield Trouble(host.name, UNKNOWN, f"{host.name} told nothing of {check}", f"{check} -")
+                yield Trouble(host.name, UNKNOWN, f"{host.name}: no data for {check}", f"{check} -")
 
 
 def _named(host: Host, row: Row) -> str:

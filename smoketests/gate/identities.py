@@ -1,6 +1,6 @@
 """Which broker runs on which host: by the inventory, by the machine itself, by Kafka's metadata and by ZooKeeper.
 
-None is taken on trust. Where two contradict each other, CannotTell with both sides: the wrong broker would be judged.
+None is trusted alone. Where two contradict each other, CannotTell with both sides: the wrong broker would be judged.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Identities:
         if not all(server.ids for server in servers):
             ids |= set(self._at(host)) or {number for number in (host.broker_id,) if number is not None}
         if not ids:
-            raise _which(host, "one runs there, and neither its files, its address nor the inventory tell its id")
+            raise _which(host, "a broker runs there, but its files, its address and the inventory give no id")
         self._as_named(host, ids)
         for number in sorted(ids):
             self._as_registered(host, number)
@@ -162,7 +162,7 @@ class Identities:
         ids = {cluster for server in servers for cluster in server.clusters}
         if self.cluster_id and ids and self.cluster_id not in ids:
             theirs = f"it is of cluster {some(sorted(ids))} (meta.properties)"
-            raise _which(host, f"{theirs}, and Kafka answers for cluster {self.cluster_id}")
+            raise _which(host, f"{theirs}, but Kafka reports cluster {self.cluster_id}")
 
     def _others_here(self, host: Host) -> list[int]:
         """Those that are registered from there and of no other host: they go too."""
@@ -187,7 +187,7 @@ class Identities:
         homeless = [f"{row.id} ({row.host}:{row.port})" for row in self.registered.values() if row.id not in told_ids]
         if homeless and not host.roles:
             raise CannotTell(
-                f"whether a broker runs on {host.name}: it did not tell, and no host of the inventory is known to run "
+                f"whether a broker runs on {host.name}: no data from it, and no host of the inventory is known to run "
                 f"broker {some(homeless)}; give it its roles and its broker_id"
             )
 
@@ -201,7 +201,7 @@ class Identities:
             raise _which(host, f"the inventory says {named}, but {where}")
         row = self.registered.get(named)
         if row and not row.fenced and host.name in self.seen:
-            said = f"Kafka says that it lives, at {row.host}:{row.port}"
+            said = f"Kafka lists it as live at {row.host}:{row.port}"
             raise _which(host, f"the inventory says {named}, but no broker runs there, and {said}")
         return (named,)
 

@@ -1,7 +1,7 @@
-"""What the hosts that leave have in common with a machine that is in trouble: partitions, a quorum, what moves to it.
+"""What the hosts that leave have in common with a machine in trouble: partitions, a quorum, what moves to it.
 
 Trouble counts where something would fail if that machine went too. A dead disk on a broker that shares no partition
-with the hosts that leave is no reason to wait: it is told, with why it does not count.
+with the hosts that leave is no reason to wait: it is reported, with the reason why it does not count.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def exposed(situation: GateContext, brokers: Collection[int]) -> list[Partition]
 
 
 def too_few(row: Partition, gone: Collection[int]) -> bool:
-    """Whether fewer replicas in sync are left than it needs; where min.insync.replicas is not told, all but one."""
+    """Whether fewer replicas in sync are left than it needs; where min.insync.replicas is unknown, all but one."""
     left = len(set(row.isr) - set(gone))
     if row.min_isr is None:
         return left < len(row.replicas) - 1

@@ -61,7 +61,7 @@ class Held(SmokeError):
 
     def __init__(self, lock: Lock) -> None:
         self.lock = lock
-        super().__init__(f"{lock.cluster} is taken: {lock.words}")
+        super().__init__(f"{lock.cluster} is locked: {lock.words}")
 
 
 class CannotLock(SmokeError):
@@ -129,7 +129,7 @@ def renew(lock: Lock, minutes: float, now: float | None = None) -> Lock:
         path = os.path.join(folder, _file_of(lock.cluster))
         there = _read(path, lock.store)
         if there is None:
-            raise CannotLock(f"the lock {lock.id} of {lock.cluster} is gone: somebody released it")
+            raise CannotLock(f"the lock {lock.id} of {lock.cluster} is gone: another user released it")
         if there.id != lock.id:
             raise Held(there)
         os.unlink(path)
@@ -183,7 +183,7 @@ def _wait_for(guard: int, folder: str) -> None:
             return
         except BlockingIOError:
             if time.monotonic() > until:
-                raise CannotLock(f"{folder}: somebody holds .guard for more than {GUARD_S:.0f} s") from None
+                raise CannotLock(f"{folder}: another process holds .guard for more than {GUARD_S:.0f} s") from None
             time.sleep(0.02)
 
 
@@ -209,7 +209,7 @@ def _read(path: str, store: str) -> Lock | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeError) as error:
-        raise CannotLock(f"{path}: {getattr(error, 'strerror', None) or 'it is no text'}") from error
+        raise CannotLock(f"{path}: {getattr(error, 'strerror', None) or 'not text'}") from error
     return from_json(text, path, store)
 
 
@@ -223,7 +223,7 @@ def from_json(text: str, where: str, store: str = "") -> Lock:
     try:
         return _parsed(json.loads(text), store)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        hint = "look who wrote it, then delete it"
+        hint = "check who wrote it, then delete it"
         raise CannotLock(f"{where} holds no lock ({type(error).__name__}); {hint}") from error
 
 
@@ -232,6 +232,6 @@ def _parsed(said: Any, store: str) -> Lock:
     since, until = float(said["since"]), float(said["until"])
     in_range = 0 <= since < LAST_SECOND and 0 <= until < LAST_SECOND
     if not isinstance(said["hosts"], list) or not ID.fullmatch(said["id"]) or not in_range:
-        raise ValueError("not one of ours")
+        raise ValueError("not a maintenance lock")
     hosts = tuple(str(name)[:LONGEST_WORD] for name in said["hosts"][:1000])
     return Lock(said["id"], cluster, hosts, purpose, owner, since, until, store)

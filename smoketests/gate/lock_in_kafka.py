@@ -1,10 +1,10 @@
-"""The maintenance lock as a log: a topic of one partition, in which whoever takes, renews or releases it says so.
+"""The maintenance lock as a log: a topic of one partition with a record for each take, renewal and release.
 
-Everybody who reads the topic from its begin to its end comes to the same holder: a claim counts if nobody held the lock
-at its place in the log, by the time that the leading broker put to it (LogAppendTime). Each record is acknowledged by
-all replicas in sync, of which there are two where three brokers live, so one broker may fail. Kafka has no other way to
-let only one of two writers win. The limits: another broker's clock counts once that leads the partition, and who may
-write to the topic may lie in it.
+All who read the topic from its start to its end find the same holder: a claim counts if the lock was free at its place
+in the log, by the time that the leading broker added to it (LogAppendTime). Each record is acknowledged by all replicas
+in sync, of which there are two where three brokers are live, so one broker may fail. Kafka has no other way to let only
+one of two writers win. The limits: another broker's clock counts once that leads the partition, and whoever may write
+to the topic can falsify it.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ class InKafka:
             self._ensure_topic()
             now = self._holder(self._append(one))
         if now is None:
-            raise CannotLock(f"the lock {one.lock.id} of {self._cluster} is gone from {TOPIC}: somebody released it")
+            raise CannotLock(
+                f"the lock {one.lock.id} of {self._cluster} is gone from {TOPIC}: another user released it"
+            )
         if now.id != one.lock.id:
             raise Held(now)
         return now
@@ -134,7 +136,7 @@ class InKafka:
             while consumer.position(partition) < end:
                 record = next(consumer, None)
                 if record is None:
-                    raise CannotLock(f"{TOPIC} could not be read to its end in {ANSWER_S:.0f} s")
+                    raise CannotLock(f"{TOPIC} could not be read to its end within {ANSWER_S:.0f} s")
                 if record.offset < end and (said := parse(record.timestamp, record.value)):
                     yield said
         finally:

@@ -1,6 +1,6 @@
 """The maintenance lock as a node of ZooKeeper: /fleet-smoke/locks/CLUSTER, with owner and expiry.
 
-The node is no ephemeral one: a controller that dies, or sleeps, has not ended the maintenance. Its expiry is what ends
+The node is not ephemeral: a controller that dies, or sleeps, has not ended the maintenance. Its expiry is what ends
 it, by the clock of ZooKeeper's leader; once another server leads, by that one's. Two controllers never both take it: a
 node is created once, and written only in the version that was read. The ensemble must let clients without a login read
 and write below /fleet-smoke.
@@ -47,7 +47,7 @@ class InZooKeeper:
                         raise Held(before)
                     client.set(self._path, _bytes(ours), version=stat.version)
                     return ours
-        raise CannotLock(f"{self._path} in ZooKeeper is taken and released by others all the time")
+        raise CannotLock(f"{self._path} in ZooKeeper is taken and released by others repeatedly")
 
     def renew(self, ours: Lock, minutes: float) -> Lock:
         from kazoo.exceptions import BadVersionError, NoNodeError
@@ -61,10 +61,12 @@ class InZooKeeper:
                 longer = replace(there, until=max(there.until, _clock(client) + minutes * 60))
                 client.set(self._path, _bytes(longer), version=stat.version)
             except NoNodeError:
-                said = f"the lock {ours.id} of {ours.cluster} is gone from ZooKeeper: somebody released it"
+                said = f"the lock {ours.id} of {ours.cluster} is gone from ZooKeeper: another user released it"
                 raise CannotLock(said) from None
             except BadVersionError:
-                raise CannotLock(f"the lock {ours.id} of {ours.cluster} was changed by somebody this moment") from None
+                raise CannotLock(
+                    f"the lock {ours.id} of {ours.cluster} was changed by another user at this moment"
+                ) from None
         return longer
 
     def release(self, ours: Lock) -> bool:

@@ -1,4 +1,4 @@
-"""What is asked: which hosts, what for, for how long."""
+"""The question: which hosts, what for, for how long."""
 
 from __future__ import annotations
 

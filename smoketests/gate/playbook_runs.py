@@ -1,7 +1,7 @@
-"""What playbooks changed in a cluster and did not take back, from their journals (STORE/playbooks/ID.jsonl).
+"""What playbooks changed in a cluster and did not undo, from their journals (STORE/playbooks/ID.jsonl).
 
 A journal is a line of JSON for each event. `changes` of an event is what its step changes from then on, pessimistically
-from its start; `restores` names what it puts back. Only this module and playbooks/run/changes.py know the two lists.
+from its start; `restores` names what it undoes. Only this module and playbooks/run/changes.py know the two lists.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def _receiver(
     """The broker whose disk is the least full then; its disk and load are changed."""
     free = [broker for broker in of if broker not in replicas]
     if not free:
-        raise NoPlace(f"{one.name} has {len(one.replicas)} replicas and only {len(of)} other brokers live")
+        raise NoPlace(f"{one.name} has {len(one.replicas)} replicas and only {len(of)} other brokers are live")
     kept = {racks.get(replica, "") for replica in replicas if replica not in leaving}
     still = len([replica for replica in replicas if replica in leaving]) - 1
     wanted = len({racks.get(replica, "") for replica in one.replicas}) - still
@@ -115,12 +115,12 @@ def _receiver(
     size = one.size_bytes or 0
     takers = {broker: min(of[broker], key=lambda disk: (disk.replicas, disk.path)) for broker in spread if of[broker]}
     if not takers:
-        raise NoPlace(f"{one.name}: no broker that could take it tells its log dirs")
+        raise NoPlace(f"{one.name}: no log-dir data from any broker that could take it")
     best = min(takers, key=lambda broker: (takers[broker].percent(size), takers[broker].kept, load[broker], broker))
     disk = takers[best]
     if disk.percent(size) > most_percent:
         full = f"broker {best} {disk.path} would be {disk.percent(size):.0f} % full"
-        raise NoPlace(f"{one.name} ({size / GB:.1f} GB) has no room: even {full}, should be at most {most_percent:g} %")
+        raise NoPlace(f"{one.name} ({size / GB:.1f} GB) has no room: even {full}, limit {most_percent:g} %")
     disk.take(size)
     load[best] += 1
     return best

@@ -1,4 +1,4 @@
-"""The disk that is replaced, as its machine and the inventory tell it."""
+"""The disk that is replaced, from its machine and the inventory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The maintenance lock where every controller of a cluster sees it: in its ZooKeeper, or in a topic of its Kafka.
 
 An inventory says where (`maintenance_lock: zookeeper` or `kafka`); the folder of the store is kept beside it. What is
-held, until when and by whom is decided by the clock of ZooKeeper's leader, or of the broker that leads the topic.
+held, its holder and its expiry are decided by the clock of ZooKeeper's leader, or of the broker that leads the topic.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Look again and again until the answer is GO so many times in a row; one reading alone may be luck."""
+"""Repeat the reading until it is GO so many times in a row; a single GO may be a coincidence."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ NARROWEST, WIDEST, WITHOUT_TERMINAL = 60, 120, 80
 STATUS_WIDTH = len("CANNOT TELL")
 LONGEST_REASON = 1200
 DECISIVE_LINES = 2
-FINE = (of.PASSED, of.NOT_ASKED)
-OUTCOMES = {of.FAILED: "failure", of.CANNOT_TELL: "error", of.NOT_ASKED: "skipped"}
+FINE = (of.PASSED, of.SKIPPED)
+OUTCOMES = {of.FAILED: "failure", of.CANNOT_TELL: "error", of.SKIPPED: "skipped"}
 
 
 def render(name: str, decision: Decision) -> str:
@@ -70,7 +70,7 @@ def _decisive(decision: Decision, width: int, colour: bool) -> Iterator[str]:
 
 def _title(decision: Decision) -> str:
     asked = decision.maintenance
-    when = "Behind" if asked["after"] else "Before"
+    when = "After" if asked["after"] else "Before"
     disk = f" of disk {asked['disk']}" if asked["disk"] else ""
     hosts = ", ".join(asked["hosts"])
     cluster = f" ({asked['cluster']})" if asked["cluster"] else ""
@@ -81,11 +81,11 @@ def _title(decision: Decision) -> str:
 def _not_asked(decision: Decision, width: int) -> Iterator[str]:
     """Rules that were not asked for the same reason share a line."""
     reasons: dict[str, list[str]] = {}
-    for rule in decision.with_status(of.NOT_ASKED):
+    for rule in decision.with_status(of.SKIPPED):
         other = rule.reason.startswith(rules.ONLY)
         reasons.setdefault("other purposes" if other else printable(rule.reason), []).append(rule.name)
     for reason, names in reasons.items():
-        yield from _in_short(of.NOT_ASKED, names, f": {reason}", width)
+        yield from _in_short(of.SKIPPED, names, f": {reason}", width)
 
 
 def _in_short(status: str, names: Sequence[str], reason: str, width: int) -> Iterator[str]:
@@ -124,7 +124,7 @@ def _row(status: str, names: Sequence[str], words: str, name_width: int, width: 
 
 def _totals(decision: Decision) -> str:
     """3 of 20 rules failed, 1 cannot tell, 2 warned, in 11.8 s; exit 2"""
-    asked = [rule for rule in decision.rules if rule.status != of.NOT_ASKED]
+    asked = [rule for rule in decision.rules if rule.status != of.SKIPPED]
     statuses = (of.FAILED, of.CANNOT_TELL, of.WARNED, of.ACCEPTED, of.PASSED)
     counts = [(len(decision.with_status(status)), status) for status in statuses]
     said = ", ".join(f"{count} {status}" for count, status in counts if count)

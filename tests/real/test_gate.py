@@ -69,7 +69,7 @@ def test_brokers_of_which_nobody_tells_the_partitions_cannot_be_told(gate: Gate)
     for name in ("availability", "offline", "under_replicated", "brokers", "controller"):
         assert rules[name]["status"] == "cannot tell"
         assert "names no Kafka servers of prod-a" in rules[name]["reason"]
-    assert rules["zookeeper"]["status"] == "not asked" and "names no ZooKeeper" in rules["zookeeper"]["reason"]
+    assert rules["zookeeper"]["status"] == "skipped" and "names no ZooKeeper" in rules["zookeeper"]["reason"]
     assert rules["answers"]["status"] == "passed"
     (kept,) = (gate.store / "gate").glob("date=*/*.json")
     assert json.loads(kept.read_text()) == document

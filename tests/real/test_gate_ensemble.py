@@ -42,9 +42,9 @@ def test_the_voters_are_those_of_the_ensemble_and_not_those_of_the_inventory(tmp
         lost = asked(named, first)
 
         assert well.status == CANNOT_TELL, "two of the voters were not asked, and nobody may be told of them"
-        assert "2 voters more stand in no inventory: add them" in well.reason
+        assert "2 voters more are not in the inventory: add them" in well.reason
         assert (
-            lost.status in (FAILED, CANNOT_TELL) and "2 servers in step would be left, the majority is 3" in lost.reason
+            lost.status in (FAILED, CANNOT_TELL) and "2 servers in sync would be left, the majority is 3" in lost.reason
         )
         assert asked([*named, *others], first).status == FAILED
         assert good.status != PASSED
@@ -57,4 +57,4 @@ def test_one_of_three_voters_is_not_taken_away_for_good(tmp_path: pathlib.Path) 
 
     assert reboot.status in (PASSED, WARNED)
     assert for_good.status == FAILED
-    assert "is one of 3 voters: without it for good the ensemble could lose 0 more" in for_good.reason
+    assert "is one of 3 voters: without it the ensemble could lose 0 more" in for_good.reason

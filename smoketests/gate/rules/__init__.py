@@ -1,4 +1,4 @@
-"""The gate's rules: each file is one, pure, and this folder's listing is their registry."""
+"""The gate's rules: one pure module each; the folder's listing is their registry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from smoketests import cluster
 from smoketests.cluster.view import ClusterFinding, ClusterView
 from smoketests.gate import acceptance
 from smoketests.gate.context import GateContext
-from smoketests.gate.decision import NOT_ASKED, RuleResult, ruled
+from smoketests.gate.decision import SKIPPED, RuleResult, ruled
 from smoketests.gate.maintenance import PURPOSES, Maintenance
 
 BEFORE, AFTER = "before", "after"
@@ -122,9 +122,9 @@ def judged(situation: GateContext, name: str) -> RuleResult:
     rule = load(name)
     unasked = why_not(rule, situation.maintenance)
     try:
-        result = RuleResult(NOT_ASKED, unasked) if unasked else rule.judge(situation, _limits(situation, name, rule))
+        result = RuleResult(SKIPPED, unasked) if unasked else rule.judge(situation, _limits(situation, name, rule))
     except NotApplicable as problem:
-        result = RuleResult(NOT_ASKED, str(problem))
+        result = RuleResult(SKIPPED, str(problem))
     except CannotTell as problem:
         result = ruled([unknown(str(problem))], "")
     except Exception as error:
@@ -142,13 +142,13 @@ def unacceptable(accept: Mapping[str, str]) -> str:
         name, mark, number = token.partition("#")
         if name not in names():
             near = difflib.get_close_matches(name, names(), 1)
-            return f"there is no rule {name!r}; " + (f"did you mean {near[0]}?" if near else "see smoke gate rules")
+            return f"no rule {name!r}; " + (f"did you mean {near[0]}?" if near else "see smoke gate rules")
         if load(name).final:
             return f"{name} cannot be accepted: {load(name).final}"
         if mark and not acceptance.ID.fullmatch(number):
-            return f"{token!r} names no finding: the answer shows each with its id, such as {name}#1a2b3c"
+            return f"{token!r} names no finding: the decision shows each with its id, such as {name}#1a2b3c"
         if not because.strip():
-            return f"say why {token} is accepted: --because"
+            return f"--accept {token} requires --because"
     return ""
 
 
@@ -161,7 +161,7 @@ def explain(name: str) -> str:
     taken = f'One finding of it is accepted with: --accept {name}#ID --because "…"'
     accept = f"Cannot be accepted: {rule.final}" if rule.final else taken
     return (
-        f"{name}: {rule.doc}\n\nAsked {' and '.join(rule.when)} a maintenance, for {purposes}.\n\n"
+        f"{name}: {rule.doc}\n\nEvaluated {' and '.join(rule.when)} a maintenance, for {purposes}.\n\n"
         f"{reads}Limits (an inventory may change each for a cluster, under {PREFIX}{name}):\n{limits}\n\n{accept}"
     )
 

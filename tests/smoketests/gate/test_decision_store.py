@@ -94,7 +94,7 @@ def test_a_decision_that_cannot_be_kept_is_no_go(tmp_path: pathlib.Path) -> None
     kept = decision_store.kept(replace(decided(situation()), run_id="r1"), str(tmp_path / "file"))
 
     assert kept.answer == UNTOLD
-    assert kept.rules[-1].name == "record" and "could not be kept" in kept.rules[-1].reason
+    assert kept.rules[-1].name == "record" and "cannot store the decision" in kept.rules[-1].reason
 
 
 def test_an_override_is_kept_with_its_rule_what_it_said_and_why(tmp_path: pathlib.Path) -> None:
@@ -173,7 +173,7 @@ def test_hold_takes_the_cluster_with_go_only(tmp_path: pathlib.Path) -> None:
     (ours,) = lock.held(str(tmp_path))
     assert good.answer == GO and good.rules[-1].evidence["id"] == ours.id
     assert (ours.cluster, ours.hosts, ours.purpose) == ("prod-a", ("kafka-a01",), "reboot")
-    assert told == [f"when it is over: smoke gate release {ours.id} --store {tmp_path}"]
+    assert told == [f"afterwards: smoke gate release {ours.id} --store {tmp_path}"]
 
 
 def test_who_holds_the_cluster_already_holds_it_longer(tmp_path: pathlib.Path) -> None:
@@ -189,7 +189,7 @@ def test_go_is_no_go_where_somebody_was_quicker(tmp_path: pathlib.Path) -> None:
     lock.take(str(tmp_path), ["kafka-a02"], "prod-a", "ann", "reboot", 60)
     decision = hold.held(decided(situation()), str(tmp_path), print)
 
-    assert decision.answer == NO_GO and "somebody was quicker: prod-a is taken" in decision.rules[-1].reason
+    assert decision.answer == NO_GO and "another user took the lock first: prod-a is taken" in decision.rules[-1].reason
 
 
 RUBBISH = st.recursive(

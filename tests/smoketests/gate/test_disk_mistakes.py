@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from smoketests.gate import decision_store
-from smoketests.gate.decision import CANNOT_TELL, FAILED, GO, NO_GO, NOT_ASKED, PASSED, WARNED
+from smoketests.gate.decision import CANNOT_TELL, FAILED, GO, NO_GO, PASSED, SKIPPED, WARNED
 from smoketests.gate.maintenance import Maintenance
 from tests.smoketests.cluster.views import said
 from tests.smoketests.gate.situations import (
@@ -69,7 +69,7 @@ def test_a_disk_with_its_own_mount_is_not_spared_by_the_raid10_beside_it() -> No
     seen = replaced("OWN5", *rows, hosts=RAID10, kafka_says=SINGLE)
 
     assert rule(seen, "unreplicated").status == FAILED
-    assert rule(seen, "mirror_partner").status == NOT_ASKED
+    assert rule(seen, "mirror_partner").status == SKIPPED
 
 
 def test_a_mirrored_system_disk_of_a_jbod_machine_takes_no_partition_away() -> None:
@@ -77,7 +77,7 @@ def test_a_mirrored_system_disk_of_a_jbod_machine_takes_no_partition_away() -> N
     seen = replaced("BBB2", *rows, kafka_says=SINGLE)
 
     assert rule(seen, "mirror_partner").status == PASSED
-    assert {rule(seen, name).status for name in ("unreplicated", "disk_room")} == {NOT_ASKED}
+    assert {rule(seen, name).status for name in ("unreplicated", "disk_room")} == {SKIPPED}
     assert decided(seen).answer == GO
 
 
@@ -86,7 +86,7 @@ def test_a_jbod_disk_behind_a_controller_is_a_raid0_of_one_and_holds_its_data_al
     seen = replaced("BBB2", alone, smart("BBB2", "critical", "/dev/bus/0 megaraid,11"), kafka_says=SINGLE)
 
     assert rule(seen, "unreplicated").status == FAILED
-    assert rule(seen, "mirror_partner").status == NOT_ASKED
+    assert rule(seen, "mirror_partner").status == SKIPPED
 
 
 def test_an_array_that_could_not_be_read_may_be_the_one_of_the_disk() -> None:
@@ -165,7 +165,7 @@ def test_a_system_disk_of_its_own_has_no_partitions_to_move_if_every_mount_tells
     told = [smart("SYS1", "warning", "/dev/sda"), smart("D1"), mount("/kafka/d1", "D1")]
     unclear = mount("/kafka/d2", "", device="dm-0")
 
-    assert rule(replaced("SYS1", *told), "disk_room").status == NOT_ASKED
+    assert rule(replaced("SYS1", *told), "disk_room").status == SKIPPED
     assert rule(replaced("SYS1", *told, unclear), "disk_room").status == CANNOT_TELL
 
 

@@ -133,7 +133,7 @@ def test_the_table_fits_eighty_columns_is_safe_and_ends_with_the_answer(
 def test_the_worst_comes_first_and_an_override_names_its_reason() -> None:
     shown = show.table(MIXED)
     order = [
-        shown.index(f"\n{status}") for status in ("FAILED ", "CANNOT TELL", "WARNED", "ACCEPTED", "PASSED", "NOT ASKED")
+        shown.index(f"\n{status}") for status in ("FAILED ", "CANNOT TELL", "WARNED", "ACCEPTED", "PASSED", "SKIPPED")
     ]
 
     assert order == sorted(order)
@@ -173,12 +173,12 @@ def test_junit_has_a_case_for_each_rule_and_hides_nothing(decision: Decision) ->
     assert int(suite.attrib["errors"]) == len(decision.with_status(of.CANNOT_TELL))
     for one in decision.rules:
         kinds = {child.tag for child in cases[one.name]}
-        wanted = {of.FAILED: {"failure"}, of.CANNOT_TELL: {"error"}, of.NOT_ASKED: {"skipped"}}
+        wanted = {of.FAILED: {"failure"}, of.CANNOT_TELL: {"error"}, of.SKIPPED: {"skipped"}}
         assert kinds == wanted.get(one.status, {"system-out"})
 
 
 def test_what_is_never_asked_is_never_go() -> None:
-    nothing = replace(MIXED, rules=[rule for rule in MIXED.rules if rule.status == of.NOT_ASKED])
+    nothing = replace(MIXED, rules=[rule for rule in MIXED.rules if rule.status == of.SKIPPED])
 
     assert (nothing.answer, nothing.exit_code) == ("CANNOT TELL", 3)
 

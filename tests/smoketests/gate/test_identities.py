@@ -102,7 +102,7 @@ def test_a_broker_that_lives_by_kafka_and_does_not_run_by_its_machine_is_not_jud
     result = rule(seen, "unreplicated")
 
     assert result.status == CANNOT_TELL
-    assert "no broker runs there, and Kafka says that it lives, at 10.9.9.1:9092" in result.reason
+    assert "no broker runs there, and Kafka lists it as live at 10.9.9.1:9092" in result.reason
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_broker_missing_from_the_inventory_holds_up_whoever_shares_partitions_
     result = rule(shared, "identities")
 
     assert result.status == CANNOT_TELL and decided(shared).answer == UNTOLD
-    assert "broker 4 (kafka-a04:9092) runs on no host of the inventory: its hardware was not looked at" in result.reason
+    assert "broker 4 (kafka-a04:9092) runs on no host of the inventory: its hardware was not checked" in result.reason
     assert rule(apart, "identities").status == WARNED and decided(apart).answer == GO
 
 

@@ -1,1 +1,1 @@
-"""Rules about the machines: what would be missing while these are away, and what comes back with them."""
+"""Rules about the machines: what would be missing while these are down, and what comes back with them."""

@@ -1,11 +1,11 @@
 """Do the clocks of the cluster agree?
 
-Kafka's retention, ZooKeeper's sessions and every log that is read afterwards depend on it.
+Kafka's retention, ZooKeeper's sessions and every later log analysis depend on it.
 
-Failed: a clock is off by as much as the checks clock and clock_skew call critical, on a machine that something of these
-hosts depends on (afterwards also on the hosts themselves).
+Failed: a clock is off by a critical amount (checks clock and clock_skew) on a machine that these hosts depend on
+(afterwards also on the hosts themselves).
 
-Warned, cannot tell: as those checks do; a critical clock elsewhere is warned of.
+Warned, cannot tell: as those checks do; a critical clock elsewhere is a warning.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Is the named disk in this machine, and is it the one that has a fault?
 
-Failed: neither the machine nor the inventory knows a disk of this serial number there.
+Failed: neither the machine nor the inventory has a disk of this serial number there.
 
-Warned: SMART, its mount and its array have nothing against it: is it the right one?
+Warned: SMART, its mount and its array report no fault: is it the right disk?
 
-Cannot tell: the machine did not answer, and the inventory does not name the disk.
+Cannot tell: no reply from the machine, and the inventory does not name the disk.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PURPOSES = (REPLACE_DISK,)
 WHEN = ("before",)
 CHECKS = ("smart", "mounts", "raid", "disk_errors")
 WORD = re.compile(r"[^\s,;:()]+")
-FINAL = "a wrong serial number is a wrong disk; ask again with the right one"
+FINAL = "check the serial number and run again with the right one"
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
@@ -39,13 +39,13 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     evidence = {"serial": serial, "mounts": mounts, "known": known[:100]}
     if not (smart or mounts or named or arrays.with_disk(situation.view, host, serial)):
         if not host_findings.answers(situation, host):
-            raise CannotTell(f"{host.name} told nothing: {host_findings.why_silent(situation, host)}")
-        said = f"{host.name} has no disk {serial}; it has {some(known, 12) or 'none that tells a serial number'}"
+            raise CannotTell(f"no data from {host.name}: {host_findings.why_silent(situation, host)}")
+        said = f"{host.name} has no disk {serial}; it has {some(known, 12) or 'none with a serial number'}"
         return ruled([critical(said)], "", **evidence)
     on = f", mounted at {', '.join(mounts)}" if mounts else ""
-    where = str(smart.get("reason", ""))[:160] if smart else "the machine does not show it, the inventory names it"
+    where = str(smart.get("reason", ""))[:160] if smart else "not found by the machine, named by the inventory"
     if smart and smart.get("status") in FINE and not _blamed(situation, serial, mounts):
-        return ruled([warning(f"nothing speaks against disk {serial}{on}: is it the right one?")], "", **evidence)
+        return ruled([warning(f"no fault found on disk {serial}{on}: is it the right one?")], "", **evidence)
     return ruled([], f"disk {serial}{on}: {where}", **evidence)
 
 

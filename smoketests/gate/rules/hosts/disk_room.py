@@ -1,15 +1,14 @@
-"""Is there room for what must move, on each disk that would take it?
+"""Is there room for what must move, on each disk that would receive it?
 
 A disk of a JBOD broker that is replaced: its partitions go to the broker's other log dirs when it is taken out of
 log.dirs, each to the one with the fewest partitions, whatever its room. A broker that is decommissioned: its partitions
-go to the others as the playbook would move them (smoketests/gate/receivers.py): by bytes, free room and rack.
-
-Log dirs of one file system share its room. Of a log dir that has failed, the other replicas tell how much must move;
-where Kafka tells no size (before 3.3), the machine does.
+go to the others as the playbook would move them (smoketests/gate/receivers.py): by bytes, free room and rack. Log dirs
+of one file system share its room. For a failed log dir, the other replicas give the size that must move; where Kafka
+reports no size (before 3.3), the machine does.
 
 Failed: a disk would be more than 80 % full then, or has no room for the largest partition; a partition has no place.
 
-Cannot tell: neither Kafka nor the machine tells a log dir's size, or nobody that of a partition in a failed one.
+Cannot tell: neither Kafka nor the machine reports a log dir's size, or no replica that of a partition in a failed one.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Usage(NamedTuple):
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     formatting.held(situation)  # raises where no broker leaves
     if situation.kafka.log_dirs is None:
-        raise CannotTell("; ".join(situation.kafka.untold) or "Kafka did not tell its log dirs")
+        raise CannotTell("; ".join(situation.kafka.untold) or "no log-dir data from Kafka")
     moving, staying = _split(situation, situation.kafka.log_dirs)
     disks = _disks(situation, staying)
     before = [disk.percent() for disk in disks]
@@ -72,7 +71,7 @@ def _of_broker(situation: GateContext, disks: list[Disk], before: Sequence[float
     moved = sum(row.size_bytes or 0 for row in moves)
     untold = [row.name for row in moves if row.size_bytes is None]
     if untold:
-        raise CannotTell(f"how large {some(untold, 3)} is: no broker tells")
+        raise CannotTell(f"size of {some(untold, 3)}: not reported by any broker")
     taken = [disk for disk, percent in zip(disks, before) if disk.percent() > percent]
     fullest = max(taken or disks, key=Disk.percent, default=None)
     then = (
@@ -99,7 +98,7 @@ def _on_others(situation: GateContext, moving: Sequence[LogDir], disks: list[Dis
     verdicts = []
     if full:
         rows = [f"{_on(situation, disk)} would be {disk.percent():.0f} % full" for disk in full]
-        verdicts.append(critical(f"{moved / GB:.1f} GB move: {some(rows, 3)}, should be at most {most} %"))
+        verdicts.append(critical(f"{moved / GB:.1f} GB move: {some(rows, 3)}, limit {most} %"))
     if tight and not full:
         rows = [_on(situation, disk) for disk in tight]
         verdicts.append(critical(f"the largest partition ({largest / GB:.1f} GB) does not fit on {some(rows, 3)}"))
@@ -148,7 +147,9 @@ def _disks(situation: GateContext, rows: Sequence[LogDir]) -> list[Disk]:
         disk.kept += row.replicas_bytes
         disk.replicas += row.replicas
     if bad:
-        raise CannotTell(f"how full {some([_name(situation, row) for row in bad], 3)} is: {bad[0].error or 'not told'}")
+        raise CannotTell(
+            f"usage of {some([_name(situation, row) for row in bad], 3)}: {bad[0].error or 'not reported'}"
+        )
     return list(found.values())
 
 
@@ -167,7 +168,7 @@ def _in_failed(situation: GateContext, moving: Sequence[LogDir]) -> int:
     sizes = {row.name: row.size_bytes for row in situation.partitions if brokers & set(row.offline)}
     untold = [name for name, size in sizes.items() if size is None]
     if untold:
-        raise CannotTell(f"how large {some(untold, 3)} in a failed log dir is: no other replica tells")
+        raise CannotTell(f"size of {some(untold, 3)} in a failed log dir: not reported by any other replica")
     return sum(size or 0 for size in sizes.values())
 
 
@@ -176,11 +177,11 @@ def _split(situation: GateContext, rows: Sequence[LogDir]) -> tuple[list[LogDir]
     ours = situation.leaving_ids
     untold = ours - {row.broker for row in rows}
     if untold:
-        raise CannotTell(f"{formatting.brokers(situation, untold)} did not tell its log dirs")
+        raise CannotTell(f"no log-dir data from {formatting.brokers(situation, untold)}")
     if situation.purpose == DECOMMISSION:
         missing = {row.id for row in situation.registered} - {row.broker for row in rows}
         if missing:
-            raise CannotTell(f"{formatting.brokers(situation, missing)} did not tell its log dirs")
+            raise CannotTell(f"no log-dir data from {formatting.brokers(situation, missing)}")
         return _of(rows, ours), [row for row in rows if row.broker not in ours]
     return _of_disk(situation, _of(rows, ours))
 
@@ -203,7 +204,7 @@ def _of_disk(situation: GateContext, rows: Sequence[LogDir]) -> tuple[list[LogDi
     if not here:
         raise NotApplicable(f"no log dir is on {', '.join(mounts)}")
     if not others:
-        raise NotApplicable("it is the broker's only log dir: its partitions wait for the new disk")
+        raise NotApplicable("the broker's only log dir: its partitions wait for the new disk")
     return here, others
 
 

@@ -1,6 +1,6 @@
-"""Are the disks of all other machines well?
+"""Are the disks of all other machines healthy?
 
-A disk that dies while a broker is away takes the next copy of its partitions.
+A disk that dies while a broker is down takes the next copy of its partitions.
 """
 
 from __future__ import annotations

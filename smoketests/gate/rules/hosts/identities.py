@@ -1,15 +1,15 @@
 """Do the inventory, the machines, Kafka and ZooKeeper agree which broker runs on which host?
 
-A host on which the agent sees a broker runs a broker, whatever the inventory says. Its id and its cluster are those of
-meta.properties in its log dirs; the inventory's broker_id, the registered addresses and Kafka's cluster id must fit.
+A host on which the agent finds a broker runs a broker, whatever the inventory says. Its id and its cluster are those of
+meta.properties in its log dirs; the inventory's broker_id, the registered addresses and Kafka's cluster id must match.
 
-Failed: never; who contradicts whom is told, and nobody is believed.
+Failed: never; contradictions are reported with both sources, and neither is used.
 
-Warned: they contradict each other about a host that, by none of them, shares a partition with the hosts that leave; a
-registered broker runs on no host of the inventory, and is fenced or shares no partition with them.
+Warned: the sources contradict each other about a host that, by none of them, shares a partition with the hosts that
+leave; a registered broker runs on no host of the inventory, and is fenced or shares no partition with them.
 
-Cannot tell: two witnesses contradict each other; a broker that shares partitions with the hosts that leave runs on no
-host of the inventory, so that its hardware was not looked at.
+Cannot tell: two sources contradict each other; a broker that shares partitions with the hosts that leave runs on
+no host of the inventory, so that its hardware was not checked.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
         verdicts.append(warning(f"{some(far, limits['named'])}; {formatting.elsewhere(situation)}"))
     verdicts += _strangers(situation, limits)
     ids = {name: numbers for name, numbers in found.items() if numbers}
-    return ruled(verdicts, f"{count_of(len(ids), 'host')} with a broker, by every witness", brokers=ids)
+    return ruled(verdicts, f"{count_of(len(ids), 'host')} with a broker, all sources agree", brokers=ids)
 
 
 def _of_others(situation: GateContext) -> list[str]:
@@ -57,7 +57,7 @@ def _of_others(situation: GateContext) -> list[str]:
     if situation.after or situation.stays_up:
         return []
     return [
-        f"{host.name} runs also a {' and '.join(one.roles)} of cluster {some(one.clusters)}, which is not judged here"
+        f"{host.name} also runs a {' and '.join(one.roles)} of cluster {some(one.clusters)}, which is not judged here"
         for host in situation.leaving
         for one in situation.identities.others.get(host.name, ())
     ]
@@ -116,7 +116,7 @@ def _strangers(situation: GateContext, limits: Mapping[str, Any]) -> list[Verdic
         return []
     rows = situation.identities.registered
     who = some([f"{number} ({rows[number].host}:{rows[number].port})" for number in nobodys], limits["named"])
-    said = f"broker {who} runs on no host of the inventory: its hardware was not looked at; add its host"
+    said = f"broker {who} runs on no host of the inventory: its hardware was not checked; add its host"
     living = situation.living_ids & frozenset(nobodys)
     if not living:  # Kafka 4 lists what was never unregistered; nothing depends on it
         return [warning(f"broker {who} runs on no host of the inventory, and is fenced")]

@@ -1,6 +1,6 @@
-"""Is the memory of all other machines well?
+"""Is the memory of all other machines healthy?
 
-A machine that is about to crash is none to lean on.
+A machine that is about to crash cannot be relied on.
 """
 
 from __future__ import annotations

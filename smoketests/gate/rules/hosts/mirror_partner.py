@@ -1,13 +1,14 @@
-"""Does the disk's mirror partner hold its data alone, safely?
+"""Can the disk's mirror partner safely hold its data alone?
 
 In a RAID 10 the partner of the disk that is pulled is the only one with its data until the new disk is rebuilt.
 
-Failed: the partner has a fault, or is this very disk's last copy; another disk of the array is gone or rebuilding; the
+Failed: the partner has a fault, or this disk holds the last copy; another disk of the array is gone or rebuilding; the
 array does not run.
 
 Warned: SMART has a warning for the partner.
 
-Cannot tell: the array or its partner's SMART data could not be read; which disk the partner is, and not all are well.
+Cannot tell: the array or its partner's SMART data could not be read; the partner is unknown, and not all disks are
+healthy.
 """
 
 from __future__ import annotations
@@ -40,15 +41,15 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     if not situation.stays_up:
         raise NotApplicable(f"no mirror or array with parity of {host.name} has the disk {disk.serial}")
     if not rows:
-        raise CannotTell(f"{host.name} told of no array: {_why(situation, host)}")
+        raise CannotTell(f"{host.name} reported no array: {_why(situation, host)}")
     if ours:
         partners = sorted({name for row in ours for name in _partners(row.facts, disk)})
         verdicts = [verdict for row in ours for verdict in _array(row, disk)]
         verdicts += _smart(situation, host, [row.facts for row in ours], partners, disk)
-        return ruled(verdicts, f"{some(partners)} is well and holds the data alone meanwhile", partners=partners)
+        return ruled(verdicts, f"{some(partners)} is healthy and holds the data alone meanwhile", partners=partners)
     verdicts = [verdict for row in rows for verdict in _unnamed(row, disk)]
     verdicts += [*_untold(situation, host), *_all_others(situation, host, disk)]
-    return ruled(verdicts, f"whichever its partner is, every other disk of {host.name} is well", partners=[])
+    return ruled(verdicts, f"whichever its partner is, every other disk of {host.name} is healthy", partners=[])
 
 
 def _why(situation: GateContext, host: Host) -> str:
@@ -66,10 +67,10 @@ def _array(row: Told[Array], disk: arrays.Disk) -> Iterator[Verdict]:
     if array.state in NOT_RUNNING:
         yield critical(f"{row.item} is {array.said or array.state}")
     if others:
-        yield critical(f"{row.item}: {some(others)} failed or rebuilding already; mend that first")
+        yield critical(f"{row.item}: {some(others)} failed or rebuilding already; repair that first")
     for gone, last, trouble, _note in array.exposed:
         if disk.among(array, [last]):
-            yield critical(f"{disk.serial} alone holds the data of {gone}: pulling it loses them")
+            yield critical(f"{disk.serial} alone holds the data of {gone}: pulling it loses the data")
         if disk.among(array, [gone]) and trouble:
             yield critical(f"its partner {last} has {trouble}")
 
@@ -81,7 +82,7 @@ def _unnamed(row: Told[Array], disk: arrays.Disk) -> Iterator[Verdict]:
         yield critical(f"{row.item} is {array.said or array.state}")
     if array.gone or array.rebuilding:
         names = some([*array.gone, *array.rebuilding])
-        yield unknown(f"{row.item}: {names} failed or rebuilding; whether that is the disk {disk.serial} is not told")
+        yield unknown(f"{row.item}: {names} failed or rebuilding; whether that is the disk {disk.serial} is unknown")
 
 
 def _untold(situation: GateContext, host: Host) -> Iterator[Verdict]:
@@ -113,7 +114,7 @@ def _smart(
         rows = [row for row in _others(situation, host, disk) if _is(row, name, kinds)]
         found += [verdict for row in rows for verdict in _judged(row, f"its partner {name}")]
         if not rows:
-            found.append(unknown(f"SMART data of its partner {name} are not told"))
+            found.append(unknown(f"no SMART data of its partner {name}"))
     return found
 
 
@@ -124,7 +125,7 @@ def _is(row: Mapping[str, Any], name: str, kinds: Collection[str]) -> bool:
 def _all_others(situation: GateContext, host: Host, disk: arrays.Disk) -> list[Verdict]:
     rows = _others(situation, host, disk)
     if not rows:
-        return [unknown("neither the partner nor the SMART data of any other disk are told")]
+        return [unknown("partner unknown, and no SMART data of any other disk")]
     return [verdict for row in rows for verdict in _judged(row, f"{row.get('item')}, which may be its partner,")]
 
 

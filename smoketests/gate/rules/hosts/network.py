@@ -1,6 +1,6 @@
-"""Is the network of all other machines well?
+"""Is the network of all other machines healthy?
 
-The others carry this host's load meanwhile, and its catching up afterwards.
+The others carry this host's load meanwhile, and its replication afterwards.
 """
 
 from __future__ import annotations

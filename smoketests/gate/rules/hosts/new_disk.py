@@ -1,14 +1,14 @@
 """Is the new disk at least as large, mounted where the old one was, and clean by its SMART data?
 
-Compared with what the gate recorded in front of the maintenance.
+Compared with what the gate recorded before the maintenance.
 
-Failed: the old disk is still mounted, or still in the machine; the new one is smaller; nothing, or nothing writable,
-is mounted there; SMART finds a fault; an array of the machine is not whole yet.
+Failed: the old disk is still mounted, or still in the machine; the new one is smaller; nothing, or nothing writable, is
+mounted there; SMART finds a fault; an array of the machine is still incomplete.
 
 Warned: the broker does not use the log dir that was on the old disk; the old disk's size is not known, but the new one
 is as large as any other of the machine.
 
-Cannot tell: no decision in front of the maintenance is in the store; a size or SMART is not told.
+Cannot tell: the store has no decision from before the maintenance; no size or no SMART data of the disk.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ Row = Mapping[str, Any]
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     (host,) = situation.leaving
     if not situation.before:
-        raise CannotTell(situation.unread.get("before", "nothing is known of the time before"))
+        raise CannotTell(situation.unread.get("before", "no data from before the maintenance"))
     if not host_findings.answers(situation, host):
-        raise CannotTell(f"{host.name} told nothing: {host_findings.why_silent(situation, host)}")
+        raise CannotTell(f"no data from {host.name}: {host_findings.why_silent(situation, host)}")
     old = str(situation.before.get("disk", ""))
     mounts = [str(path) for path in situation.before.get("mounts") or ()]
     on = {path: replaced_disk.disk_below(situation.view, host, path) for path in mounts}
@@ -55,18 +55,18 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
         verdicts += [*_size(situation, host, row), *_clean(row)]
     names = [str((row.get("facts") or {}).get("serial") or row.get("item")) for row in new]
     where = f", mounted at {', '.join(mounts)}" if mounts else ""
-    healthy = f"{some(names)} stands in for {old}{where}, SMART is clean"
+    healthy = f"{some(names)} replaces {old}{where}, SMART is clean"
     if not new:
-        healthy = f"a disk stands in for {old}{where}; the inventory skips SMART: {host.skip.get('smart', '')}"
+        healthy = f"a disk replaces {old}{where}; the inventory skips SMART: {host.skip.get('smart', '')}"
     return ruled(verdicts, healthy, old=old, new=names)
 
 
 def _nothing_new(situation: GateContext, host: Host) -> Iterator[Verdict]:
     """Where SMART tells of disks, a new one must be among them; where the inventory skips it, the mounts must do."""
     if any((row.get("facts") or {}).get("serial") for row in replaced_disk.smart_rows(situation.view, host)):
-        yield critical(f"no disk is seen in {host.name} that was not there before")
+        yield critical(f"no new disk found in {host.name}")
     elif "smart" not in host.skip:
-        yield unknown(f"which disk of {host.name} is the new one: SMART tells of none")
+        yield unknown(f"which disk of {host.name} is the new one: SMART reports none")
     elif not situation.before.get("mounts"):
         yield unknown(f"whether a new disk is in {host.name}: it had no mount, and the inventory skips SMART")
 
@@ -106,7 +106,7 @@ def _mounts(situation: GateContext, host: Host, mounts: list[str]) -> Iterator[V
         row = rows.get(path)
         said = str(row.get("reason", ""))[:200] if row else ""
         if row is None:
-            yield unknown(f"{host.name} told nothing of {path}")
+            yield unknown(f"{host.name}: no data for {path}")
         elif row.get("status") == CRITICAL:
             yield critical(said)
         elif row.get("status") == WARNING:
@@ -119,7 +119,7 @@ def _arrays(situation: GateContext, host: Host) -> Iterator[Verdict]:
     for row in arrays.of(situation.view, host):
         if row.facts.state != "optimal":
             said = row.facts.said or row.facts.state
-            yield critical(f"{row.item} is not whole yet: {said}")
+            yield critical(f"{row.item} is still incomplete: {said}")
 
 
 def _log_dirs(situation: GateContext, host: Host, mounts: list[str]) -> Iterator[Verdict]:
@@ -127,7 +127,7 @@ def _log_dirs(situation: GateContext, host: Host, mounts: list[str]) -> Iterator
     before = {str(path) for path in situation.before.get("log_dirs") or ()}
     gone = sorted(before - set(replaced_disk.log_dirs_on(situation.view, situation.brokers_of(host), mounts)))
     if gone and situation.view.kafka and situation.view.kafka.log_dirs:
-        yield warning(f"the broker keeps nothing in {some(gone)} any more: is it in its log.dirs?")
+        yield warning(f"the broker no longer uses {some(gone)}: is it in its log.dirs?")
 
 
 def _size(situation: GateContext, host: Host, row: Row) -> Iterator[Verdict]:
@@ -140,9 +140,9 @@ def _size(situation: GateContext, host: Host, row: Row) -> Iterator[Verdict]:
         if now < was:
             yield critical(f"{row.get('item')} has {now:,.0f} bytes, the old disk had {was - now:,.0f} more")
     elif now and now >= max(others, default=now + 1):
-        yield warning(f"the old disk told no size any more; {row.get('item')} is as large as any other of {host.name}")
+        yield warning(f"no size reported for the old disk; {row.get('item')} is as large as any other of {host.name}")
     else:
-        yield unknown(f"whether {row.get('item')} is as large as the old disk: a size is not told")
+        yield unknown(f"whether {row.get('item')} is as large as the old disk: no size reported")
 
 
 def _clean(row: Row) -> Iterator[Verdict]:

@@ -1,13 +1,12 @@
 """Can the network cards that stay carry the load of those that go?
 
-With t bytes written a second for each broker, and r copies of each, a broker takes in t*r and gives out t*(r-1) and
-what consumers read; t grows as brokers go. What each card carries now is what the machine measured since its last run.
-
-Asked of the brokers that share a partition with these; for a decommission, of all.
+With t bytes written per second for each broker, and r copies of each, a broker receives t*r and sends t*(r-1) plus what
+consumers read; t grows as brokers go. Each card's present load is what the machine measured since its last run.
+Checked for the brokers that share a partition with these; for a decommission, for all.
 
 Failed: a card would carry more than 80 % of its speed.
 
-Cannot tell: a machine tells no load (its first run since boot: ask again), or no speed where others do.
+Cannot tell: a machine reports no load (its first run since boot: run again), or no speed where others do.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     hosts = [host for host in _takers(situation) if "nic_link" not in host.skip]
     cards = [card for card in told(situation.view, "nic_link", Card, hosts) if _carries(card.facts)]
     if not any(_speed(card.facts) for card in cards):
-        raise NotApplicable("no machine tells how fast its network cards are (virtual ones?), nor does the inventory")
+        raise NotApplicable("neither the machines nor the inventory report the speed of network cards (virtual ones?)")
     copies = _copies(situation.partitions if rows else ())
     now, then = per_broker(1.0, copies, len(ids)), per_broker(1.0, copies, left)
     # what consumers read grows as t does, whatever becomes of the copies
@@ -122,9 +121,9 @@ def _verdicts(
     full = [f"{name} {share:.0f} %" for name, share in shares.items() if share is not None and share > most]
     verdicts = []
     if full:
-        verdicts.append(critical(f"of their speed would carry {some(full)}, should be at most {most} %"))
+        verdicts.append(critical(f"of their speed would carry {some(full)}, limit {most} %"))
     silent = sorted(set(hosts) - {card.host.name for card in cards})
     untold = [name for name, share in shares.items() if share is None] + silent
     if untold:
-        verdicts.append(unknown(f"load or speed of {some(untold)} is not told; after a first look, ask again"))
+        verdicts.append(unknown(f"no load or speed from {some(untold)}; run again after a first run"))
     return verdicts

@@ -1,6 +1,6 @@
 """Have all other machines power, cooling and a sound chassis?
 
-What shares a dead feed or a hot rack goes next.
+Machines on the same failed feed or hot rack fail next.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Failed: no other power supply works: the machine goes off with it, without a clean shutdown.
 
-Cannot tell: the BMC told of no power supply, or the machine did not answer.
+Cannot tell: the BMC reports no power supply, or no reply from the machine.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     for host in situation.leaving:
         rows = [row for row in told(situation.view, "power", Supply, (host,)) if row.facts.part != "redundancy"]
         if not rows:
-            raise CannotTell(f"{host.name} told of no power supply: {_why(situation, host.name)}")
+            raise CannotTell(f"{host.name} reported no power supply: {_why(situation, host.name)}")
         working = {name for row in rows for name in row.facts.healthy_others}
         working |= {row.facts.part for row in rows if row.facts.present and not row.facts.faults and row.status == "ok"}
         broken = {row.facts.part for row in rows} - working
         seen[host.name] = {"working": sorted(working), "broken": sorted(broken)}
         if len(working) < (1 if broken else 2):
-            verdicts.append(critical(f"{host.name} has {len(working)} power supplies that work: it goes off"))
+            verdicts.append(critical(f"{host.name} has {len(working)} working power supplies: it would go off"))
     said = "; ".join(f"{name}: {', '.join(parts['working'])} work" for name, parts in seen.items())
     return ruled(verdicts, said, supplies=seen)
 

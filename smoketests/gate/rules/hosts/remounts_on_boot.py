@@ -1,11 +1,11 @@
-"""Would every data mount of these hosts be there again after a restart?
+"""Would every data mount of these hosts be mounted again after a restart?
 
-Whatever takes the machine down also restarts it: a mount that nobody wrote into /etc/fstab is gone then, and the broker
-fills the root disk.
+Most maintenance restarts the machine: a mount that is not in /etc/fstab is gone then, and the broker fills the root
+disk.
 
-Warned: /etc/fstab does not fit what is mounted on a host that leaves.
+Warned: /etc/fstab does not match what is mounted on a host that leaves.
 
-Cannot tell: never; a host that does not answer may be taken out all the same.
+Cannot tell: never; a host without a reply may leave all the same.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
         raise NotApplicable(situation.stays_up)
     rows = told(situation.view, "mounts", Mount, situation.leaving)
     if not rows:
-        raise NotApplicable(f"{some(sorted(situation.names))} told of no data mount")
+        raise NotApplicable(f"no data mount reported by {some(sorted(situation.names))}")
     lost = [f"{row.host.name} {row.item}: {row.facts.fstab_problem}" for row in rows if row.facts.fstab_problem]
     lost += [
         f"{row.host.name} {row.item}: {','.join(row.facts.options_only_now)} is not in /etc/fstab"

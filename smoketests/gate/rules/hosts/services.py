@@ -1,6 +1,6 @@
 """Do the brokers and ZooKeeper servers of all other machines run?
 
-A broker that restarts by itself again and again is none to lean on.
+A broker that restarts by itself again and again cannot be relied on.
 """
 
 from __future__ import annotations

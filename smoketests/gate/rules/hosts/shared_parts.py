@@ -1,14 +1,14 @@
-"""Is nothing in trouble that shares a rack, drawer or power feed with these hosts?
+"""Is no other host of the same rack, drawer or power feed in trouble?
 
 A host that leaves takes one copy; a rack, drawer or feed that fails meanwhile takes all others on it. Trouble is a
-warning or worse of power, cooling, chassis or network, or no answer at all.
+warning or worse of power, cooling, chassis or network, or no reply at all.
 
 Failed: another host of the same rack, drawer or feed is in trouble, and partitions here would be left below
-min.insync.replicas (or without a copy) if all of that part went too.
+min.insync.replicas (or without a copy) if all of that part failed too.
 
 Warned: such a host is in trouble, but no partition depends on it.
 
-Cannot tell: such a host is in trouble, and no partition data from Kafka.
+Cannot tell: such a host is in trouble, and there is no partition data from Kafka.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
             seen[part.name] = troubled
             verdicts.append(_verdict(situation, part, troubled, limits))
     names = some([part.name for part in parts])
-    return ruled(verdicts, f"nobody else on {names} is in trouble", troubled=seen)
+    return ruled(verdicts, f"no other host on {names} is in trouble", troubled=seen)
 
 
 def _verdict(
@@ -58,7 +58,7 @@ def _verdict(
     except NotApplicable:
         return warning(said)
     except CannotTell as error:
-        return unknown(f"{said}; what depends on it cannot be told: {error}")
+        return unknown(f"{said}; what depends on it is unknown: {error}")
     hosts = [host for host in situation.view.cluster.hosts if host.name in part.members - situation.names]
     if locality.of_quorums(situation, hosts):
         return critical(f"{said}; if all of it fails, the quorum of these hosts has no majority left")

@@ -1,11 +1,11 @@
-"""Does every partition stay writable while these hosts are away?
+"""Does every partition stay writable while these hosts are down?
 
 Strimzi's rule, for all hosts that leave at once: a partition whose replicas outnumber min.insync.replicas must keep
-that many in sync. Those that cannot even when all brokers are healthy are the business of min_isr and unreplicated.
+that many in sync. Those that cannot even when all brokers are healthy are covered by min_isr and unreplicated.
 
 Failed: a partition would have fewer replicas in sync than min.insync.replicas, or none at all.
 
-Cannot tell: no partition data from Kafka, or the min.insync.replicas of a topic on these brokers.
+Cannot tell: no partition data from Kafka, or the min.insync.replicas of a topic on these brokers is unknown.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     findings = formatting.by_topic(situation, gone, "no replica in sync would be left")
     findings += formatting.by_topic(situation, short, "below min.insync.replicas")
     unread = [row for row in rows if row.topic in set(untold)]
-    findings += formatting.by_topic(situation, unread, "min.insync.replicas is not told", CANNOT_TELL)
+    findings += formatting.by_topic(situation, unread, "min.insync.replicas is unknown", CANNOT_TELL)
     return ruled(verdicts, healthy, findings, **evidence)
 
 

@@ -1,10 +1,10 @@
-"""Do the brokers' own logs tell of no new trouble?
+"""Are the brokers' own logs free of new trouble?
 
-Failed: server.log and its like tell of a failed log dir or an unclean election since the broker started.
+Failed: server.log and the like report a failed log dir or an unclean election since the broker started.
 
-Warned: they tell of expired sessions, replicas that fell behind and the like within the last day.
+Warned: they report expired sessions, replicas that fell behind and the like within the last day.
 
-Cannot tell: none of the logs can be read, or the host did not answer.
+Cannot tell: none of the logs can be read, or no reply from the host.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
         if row.get("status") in host_findings.OF_STATUS
     ]
     if silent:
-        verdicts.append(unknown(f"{some(silent)} told nothing of the broker's logs"))
-    said = "their logs tell of no new trouble"
+        verdicts.append(unknown(f"no broker-log data from {some(silent)}"))
+    said = "no new trouble in their logs"
     return ruled(verdicts, said, untold=[host.name for host, row in rows if row.get("status") == UNKNOWN])
 
 

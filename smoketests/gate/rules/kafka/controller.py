@@ -4,9 +4,9 @@ A rolling restart takes the active controller last: every time it goes, all brok
 
 Failed: Kafka has no active controller.
 
-Warned: the active controller is on a host that leaves. If others are still to be done, do them first.
+Warned: the active controller is on a host that leaves. If other brokers need it as well, restart this one last.
 
-Cannot tell: Kafka did not tell. With KRaft the controllers are a quorum, which kraft_quorum asks for.
+Cannot tell: no data from Kafka. With KRaft the controllers are a quorum, which kraft_quorum checks.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     if controller is None and untold:
         raise CannotTell("; ".join(untold))
     if controller is None:
-        return ruled([critical("Kafka has no active controller: nobody elects leaders")], "", controller=None)
+        return ruled([critical("Kafka has no active controller: no leaders are elected")], "", controller=None)
     who = situation.broker(controller)
     if situation.stays_up and not situation.after:
         raise NotApplicable(situation.stays_up)
     leaves = not situation.after and controller in situation.leaving_ids
-    said = f"{who} is the active controller: if other brokers are to be done too, do it last"
+    said = f"{who} is the active controller: restart it last"
     return ruled([warning(said)] if leaves else [], f"{who} is the active controller", controller=controller)

@@ -1,4 +1,4 @@
-"""Is no replica left on the brokers that are gone for good?
+"""Is no replica left on the decommissioned brokers?
 
 Failed: a partition still has a replica on a broker that was to be decommissioned.
 

@@ -1,15 +1,14 @@
 """Do the KRaft controllers keep a majority that is caught up, without these hosts?
 
 Strimzi's rule: the voters that stay and have fetched all within controller.quorum.fetch.timeout.ms must be a majority
-of all voters. A quorum of 1 or 2 stops while one is away; Strimzi lets it, here it must be accepted.
+of all voters. A quorum of 1 or 2 stops while one is down; Strimzi allows that, here it must be accepted.
 
-Failed: no leader; too few voters caught up would be left; afterwards, a voter of these hosts is behind.
+Failed: no leader; too few voters caught up would be left; afterwards, a voter of these hosts is behind. For a
+decommission, which takes a voter away for good: what is left could lose none.
 
-For a decommission, which takes a voter away for good: what is left could lose none.
+Warned: the quorum's leader leaves (restart it last); voters that stay are behind.
 
-Warned: the quorum's leader leaves (if others are to be done too, do it last); voters that stay are behind.
-
-Cannot tell: which voter runs on the host, and it matters; this version does not tell who is caught up.
+Cannot tell: which voter runs on the host, and it matters; this Kafka version does not report which voters lag.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def _without_quorum(situation: GateContext) -> RuleResult:
         return ruled([unknown("; ".join(untold))], "")
     if situation.view.cluster.zookeeper:
         raise NotApplicable("the cluster uses ZooKeeper")
-    return ruled([unknown("the inventory names no ZooKeeper, and Kafka tells of no quorum of controllers")], "")
+    return ruled([unknown("the inventory names no ZooKeeper, and Kafka reports no controller quorum")], "")
 
 
 def _leaving(situation: GateContext, quorum: Quorum) -> tuple[set[int], int]:
@@ -122,11 +121,11 @@ def _any_of(quorum: Quorum, known: set[int], unnamed: int, limits: Mapping[str, 
     others = sorted({voter.id for voter in quorum.voters} - known)
     cases = [_without(quorum, known | set(more), limits, for_good) for more in itertools.combinations(others, unnamed)]
     if not cases:
-        return [unknown(f"{unnamed} controllers leave, of which nobody tells which voter they are")]
+        return [unknown(f"{unnamed} controllers leave whose voter id is unknown")]
     statuses = {_worst(case) for case in cases}
     if len(statuses) == 1:
         return min(cases, key=len)
-    return [unknown("which voters run on these hosts matters, and they tell no address that the inventory knows")]
+    return [unknown("which voters run on these hosts is unknown: their addresses are not in the inventory")]
 
 
 def _worst(verdicts: Collection[Verdict]) -> bool:
@@ -150,20 +149,20 @@ def _without(
     if not verdicts and not enough_left(quorum, leaving, limits["fetch_timeout_ms"]):
         verdicts.append(critical(f"without {who}, {left} of {voters} controllers caught up would be left"))
     elif not verdicts and voters <= SMALL:
-        verdicts.append(critical(f"a quorum of {voters} stops while {who} is away: nobody elects leaders"))
+        verdicts.append(critical(f"a quorum of {voters} stops while {who} is down: no leaders are elected"))
     elif late:
         verdicts.append(warning(f"voter {some([str(number) for number in late])} is behind the leader"))
     if for_good and leaving and not _worst(verdicts):
         verdicts += _for_good(voters, left, who)
     if quorum.leader in leaving:
-        verdicts.append(warning(f"voter {quorum.leader} leads the quorum: if others are to be done too, do it last"))
+        verdicts.append(warning(f"voter {quorum.leader} leads the quorum: restart it last"))
     return verdicts
 
 
 def _for_good(voters: int, left: int, who: str) -> list[Verdict]:
     """A voter that never comes back still counts in the majority, until it is removed."""
     spare = left - (voters // 2 + 1)
-    said = f"{who} is one of {voters} voters: without it for good the quorum could lose {max(spare, 0)} more"
+    said = f"{who} is one of {voters} voters: without it the quorum could lose {max(spare, 0)} more"
     mend = "add another controller and remove this voter first"
     return [critical(f"{said}; {mend}") if spare < 1 else warning(f"{said}; {mend}")]
 

@@ -1,4 +1,4 @@
-"""Where will the leaders land, broker by broker, if these hosts go?
+"""Where will the leaders move, broker by broker, if these hosts go?
 
 A simulation: each partition that a leaving broker leads goes to its first other replica in sync, as Kafka elects.
 

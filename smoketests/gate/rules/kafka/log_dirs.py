@@ -1,14 +1,14 @@
-"""Do all brokers that carry the load answer, and have none of them a failed log dir?
+"""Do all brokers that carry the load reply, and have none of them a failed log dir?
 
-A broker that hangs keeps its place in the metadata and in the ISR until its session ends: that it tells its own log
-dirs is the sign that it lives.
+A broker that hangs keeps its place in the metadata and in the ISR until its session ends: a reply with its own log dirs
+is the sign that it is live.
 
-Failed: a log dir has an error on a broker that something of these hosts depends on; afterwards, on theirs too.
+Failed: a log dir has an error on a broker that these hosts depend on; afterwards, on theirs too.
 
-Warned: a log dir has an error, or is not told, on a broker on which nothing here depends.
+Warned: a log dir has an error, or no data, on a broker that nothing here depends on.
 
-Cannot tell: such a broker did not tell its log dirs that lives by any of the witnesses, which are asked one after the
-other while it may be dying: Kafka's metadata, ZooKeeper, the ISR.
+Cannot tell: no log-dir data from such a broker although it is live by one of the sources, which are read one after the
+other while it may be failing: Kafka's metadata, ZooKeeper, the ISR.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     for near, how in ((True, critical), (False, warning)):
         paths = [_dir(situation, row) for row in failed if (row.broker in counts) is near]
         if paths:
-            verdicts.append(how(f"given up by its broker: {some(paths, limits['named'])}{_far(situation, near)}"))
+            verdicts.append(how(f"offline on its broker: {some(paths, limits['named'])}{_far(situation, near)}"))
     for near, how in ((True, unknown), (False, warning)):
         ids = {broker for broker in silent if (broker in counts) is near}
         if ids:
-            words = f"{formatting.brokers(situation, ids)} did not tell its log dirs: {_why(situation, ids)}"
+            words = f"no log-dir data from {formatting.brokers(situation, ids)}:  {_why(situation, ids)}"
             verdicts.append(how(f"{words}{_far(situation, near)}"))
     for row in failed:
         findings += [_finding(situation, row.broker, row.path, _dir(situation, row))] if row.broker in counts else []
     for broker in sorted(silent & counts):
-        words = f"{situation.broker(broker)} did not tell its log dirs"
+        words = f"no log-dir data from {situation.broker(broker)}"
         findings.append(_finding(situation, broker, "log dirs", words)._replace(status=CANNOT_TELL))
     healthy = f"{len(told)} log dirs of {len(asked)} brokers have no error"
     paths = [_dir(situation, row) for row in failed]
@@ -77,8 +77,8 @@ def _far(situation: GateContext, near: bool) -> str:
 def _why(situation: GateContext, silent: set[int]) -> str:
     said = situation.kafka
     whys = [why for why in said.untold if why.startswith("log dirs")]
-    whys += ["Kafka's metadata does not name it any more"] if silent - {row.id for row in said.brokers} else []
-    return "; ".join(whys) or "Kafka did not say why"
+    whys += ["no longer in Kafka's metadata"] if silent - {row.id for row in said.brokers} else []
+    return "; ".join(whys) or "no reason from Kafka"
 
 
 def _finding(situation: GateContext, broker: int, item: str, said: str) -> Finding:

@@ -1,11 +1,11 @@
-"""Has every broker of these hosts finished its start, so that nothing reset?
+"""Has every broker of these hosts finished its start, so that a restart repeats no log recovery?
 
 A broker that was not stopped cleanly recovers its logs before it registers, for minutes or hours; a restart meanwhile
-begins that again (Strimzi forces no restart then).
+starts that again from the beginning (Strimzi forces no restart then).
 
 Warned: the machine runs the broker, and it is not registered, or fenced: it starts, recovers its logs, or hangs.
 
-Cannot tell: never; what nobody knows of the broker is told by other rules.
+Cannot tell: never; missing data about the broker is reported by other rules.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     waiting = sorted(running - situation.living_ids)
     since = _since(situation)
     said = [f"{situation.broker(number)} runs and is not registered{since}" for number in waiting]
-    verdicts = [warning(f"{one}: does it recover its logs? A restart begins that anew") for one in said]
+    verdicts = [warning(f"{one}: log recovery may be running; a restart starts it again") for one in said]
     return ruled(verdicts, f"{formatting.brokers(situation, ours - {*waiting})} is registered", waiting=waiting)
 
 

@@ -41,7 +41,7 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
         verdicts.append(unknown(f"brokers disagree on {len(ours) - limits['named']} more partitions"))
     asked = len([row for row in facts.brokers if not row.fenced])
     evidence = {"doubts": [list(one) for one in facts.doubts[:100]], "disputes": [list(one) for one in ours[:100]]}
-    return ruled(verdicts, f"{count_of(asked, 'broker')} asked, all report the same", **evidence)
+    return ruled(verdicts, f"{count_of(asked, 'broker')} queried, all report the same", **evidence)
 
 
 def _doubted(situation: GateContext, doubt: Doubt, beside: set[int]) -> Verdict:

@@ -1,13 +1,13 @@
 """Does every topic on these hosts have more replicas than min.insync.replicas?
 
-With as many (2 of 2), one broker that is away stops every write with acks=all, however healthy the others are.
-Strimzi's rule silently allows it, for such a topic could never be rolled at all.
+With as many (2 of 2), one broker that is down stops every write with acks=all, however healthy the others are.
+Strimzi's rule silently allows it, because such a topic could never be rolled at all.
 
 Failed: a topic with min.insync.replicas replicas or fewer has one here. Accept it where its writers can wait.
 
 Warned: the broker is decommissioned: its replicas are moved before it is stopped.
 
-Cannot tell: no partition data from Kafka. (What is not told of min.insync.replicas: see availability.)
+Cannot tell: no partition data from Kafka. (For an unknown min.insync.replicas see availability.)
 """
 
 from __future__ import annotations

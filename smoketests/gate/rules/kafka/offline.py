@@ -1,7 +1,7 @@
 """Has every partition of the cluster a leader?
 
 Failed: a partition with a replica on these hosts has no leader, or no replica in sync. Where the hosts that leave are
-what keeps it from coming back, accept it: they are mended by the maintenance.
+what keeps it from coming back, accept it: the maintenance repairs it.
 
 Warned: a partition that has no replica on these hosts, or has all of them there: before a maintenance it has nothing
 left to lose (see unreplicated).

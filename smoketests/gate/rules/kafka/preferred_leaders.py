@@ -1,6 +1,6 @@
-"""Do these brokers lead again what they should lead?
+"""Do these brokers lead their preferred partitions again?
 
-Kafka gives the leaders back by itself every 5 minutes (auto.leader.rebalance.enable), or kafka-leader-election.sh does.
+Kafka moves the leaders back by itself every 5 minutes (auto.leader.rebalance.enable), or kafka-leader-election.sh does.
 
 Failed: of the partitions whose preferred leader is on these hosts, more than 10 % are led by another (Kafka's own
 leader.imbalance.per.broker.percentage).

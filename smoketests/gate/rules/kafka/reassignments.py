@@ -1,15 +1,14 @@
-"""Does no reassignment of partitions run?
+"""Is no partition reassignment running?
 
-It moves replicas while a broker that it needs goes away, and its load comes on top.
+It moves replicas while a broker that it needs goes down, and adds its load.
 
-Failed: a partition of these hosts is being reassigned, to them or away from them.
-
-Failed, for replace-disk: replicas are being moved between the disks of the broker (kafka-reassign-partitions.sh).
+Failed: a partition of these hosts is being reassigned, to them or away from them. Failed, for replace-disk: replicas
+are being moved between the disks of the broker (kafka-reassign-partitions.sh).
 
 Warned: only partitions without a replica on these hosts are; for other purposes, replicas are being moved between the
 disks of a broker here, which goes on after a restart.
 
-Cannot tell: no partition data from Kafka or its reassignments.
+Cannot tell: no partition or reassignment data from Kafka.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
         raise CannotTell("; ".join(untold))
     if not situation.kafka.tells_moves:
         raise CannotTell(
-            "a Kafka before 2.4 does not tell its reassignments: kafka-reassign-partitions.sh --verify does"
+            "Kafka before 2.4 does not report its reassignments; use kafka-reassign-partitions.sh --verify"
         )
     moving = [row for row in partitions if row.adding or row.removing]
     here, others = formatting.apart(situation, moving) if moving else ([], [])

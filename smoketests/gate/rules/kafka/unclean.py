@@ -1,10 +1,10 @@
 """Is no message lost because a follower that is behind becomes leader?
 
-With unclean.leader.election.enable, Kafka makes a replica leader that is not in sync once the last one that is leaves.
+With unclean.leader.election.enable, Kafka elects an out-of-sync replica once the last one in sync leaves.
 
 Failed: a topic with unclean elections has a partition whose only replicas in sync leave.
 
-Cannot tell: such a partition, and whether its topic allows unclean elections is not told.
+Cannot tell: such a partition, and whether its topic allows unclean elections is unknown.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
         verdicts.append(critical(f"{formatting.listed(losing, limits)} would be led by a replica that lacks messages"))
     if untold:
         verdicts.append(
-            unknown(f"unclean elections of {formatting.listed(untold, limits)} are not told, no replica is left")
+            unknown(f"unclean elections unknown for {formatting.listed(untold, limits)}, no replica is left")
         )
     findings = formatting.by_topic(situation, losing, "led by a replica that lacks messages")
-    findings += formatting.by_topic(situation, untold, "unclean elections are not told", CANNOT_TELL)
+    findings += formatting.by_topic(situation, untold, "unclean elections unknown", CANNOT_TELL)
     healthy = "no partition's last replica in sync leaves while others are behind"
     return ruled(verdicts, healthy, findings, last=formatting.rows(last))

@@ -1,11 +1,11 @@
 """Is every partition fully replicated?
 
-Replicas that a reassignment has only begun to fill do not count here (see reassignments), and before a maintenance
+Replicas that a reassignment is still filling do not count here (see reassignments), and before a maintenance
 neither do those of the brokers that leave: they may be the reason for it.
 
 Failed: afterwards, a partition of these hosts lacks a replica that should be in sync.
 
-Warned: before, a partition of these hosts lacks one (availability says whether that is too few); at any time, a
+Warned: before, a partition of these hosts lacks one (see availability for whether that is too few); at any time, a
 partition that has no replica on these hosts.
 
 Cannot tell: no partition data from Kafka.

@@ -3,7 +3,7 @@
 Strimzi's rule silently allows it: nothing protects a single copy anyway. Its readers and writers stop nevertheless, and
 if the disk does not come back, its data are gone.
 
-Failed: a partition with one replica, on a broker that leaves. Accept it where nobody needs the topic meanwhile.
+Failed: a partition with one replica, on a broker that leaves. Accept it where the topic is not needed meanwhile.
 
 Warned: the broker is decommissioned: its replicas are moved before it is stopped.
 

@@ -1,15 +1,15 @@
-"""Does the ZooKeeper ensemble keep its majority, in step, without these hosts?
+"""Does the ZooKeeper ensemble keep its majority, in sync, without these hosts?
 
-Asked of the cluster's own ensemble, and of every other cluster whose ensemble has a server on these hosts.
+Checked for the cluster's own ensemble, and for every other cluster whose ensemble has a server on these hosts.
 
-Failed: fewer servers in step would be left than a majority; an ensemble of 1 or 2, which stops with any that goes; for
+Failed: fewer servers in sync would be left than a majority; an ensemble of 1 or 2, which stops with any that goes; for
 hosts without a server of it: it has no leader, or can lose none. For a decommission, which takes the server away for
 good: what is left could lose none of its servers.
 
-Warned: the ensemble's leader leaves (if others are to be done too, do it last); servers that stay are not in step.
+Warned: the ensemble's leader leaves (restart it last); servers that stay are out of sync.
 
-Cannot tell: servers did not answer, or stand in no inventory, without which there may be no majority; nobody tells how
-many vote (`conf` or `mntr` of a server, /zookeeper/config); which server runs on the host.
+Cannot tell: no reply from servers, or servers in no inventory, without which there may be no majority; the
+number of voters is unknown (`conf` or `mntr` of a server, /zookeeper/config); which server runs on the host is unknown.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from smoketests.gate.maintenance import DECOMMISSION
 from smoketests.gate.rules import judged_in
 from smoketests.readers.zookeeper.ensemble import Member
 
-UNTOLD = "neither they nor /zookeeper/config tell; let their whitelist allow conf (4lw.commands.whitelist)"
+UNTOLD = "unknown from the servers and /zookeeper/config; whitelist conf (4lw.commands.whitelist)"
 LIMITS: Mapping[str, Any] = {"behind_transactions": 10_000}
 
 
@@ -67,15 +67,15 @@ def _why_none(situation: GateContext) -> str:
 
 def _of_view(situation: GateContext, view: ClusterView, limits: Mapping[str, Any]) -> tuple[list[Verdict], str]:
     if view.zookeeper is None:
-        return [unknown(view.problems.get("zookeeper") or "ZooKeeper was not asked")], ""
+        return [unknown(view.problems.get("zookeeper") or "no data from ZooKeeper")], ""
     members = view.zookeeper.members
     leaving = [] if situation.after or situation.stays_up else _leaving(situation, view)
     if not leaving:
-        return _as_it_is(view), f"{view.cluster.name}'s ensemble of {len(members)} is in step"
+        return _as_it_is(view), f"{view.cluster.name}'s ensemble of {len(members)} is in sync"
     found = _without(members, leaving, limits)
     if situation.purpose == DECOMMISSION:
         found += _for_good(members, leaving, limits)
-    return found, f"{_left(members, leaving, limits)} in step are left, enough for a majority"
+    return found, f"{_left(members, leaving, limits)} in sync are left, enough for a majority"
 
 
 def _leaving(situation: GateContext, view: ClusterView) -> list[Member]:
@@ -114,7 +114,7 @@ def _without(members: Sequence[Member], leaving: Sequence[Member], limits: Mappi
     who = some([member.server for member in leaving])
     staying = [member for member in members if member not in leaving and member.mode != "observer"]
     silent = ensembles.silent(staying)
-    said = f"without {who}, {count_of(left, 'server')} in step would be left, the majority is {needed}"
+    said = f"without {who}, {count_of(left, 'server')} in sync would be left, the majority is {needed}"
     unasked = ensembles.unnamed(members)
     verdicts = []
     if not ensembles.size_told(members):
@@ -122,15 +122,15 @@ def _without(members: Sequence[Member], leaving: Sequence[Member], limits: Mappi
     if left < needed and left + len(silent) >= needed:
         verdicts.append(unknown(f"{said}; {some(silent)} gave no answer: {_why(members, silent)}"))
     elif left < needed and left + len(silent) + unasked >= needed and not _counted(members):
-        verdicts.append(unknown(f"{said}; {count_of(unasked, 'voter')} more stand in no inventory: add them"))
+        verdicts.append(unknown(f"{said}; {count_of(unasked, 'voter')} more are not in the inventory: add them"))
     elif left < needed:
         verdicts.append(critical(said))
     elif left < len(staying):
         verdicts.append(
-            warning(f"{left} of the {len(staying)} servers that stay are in step, the majority is {needed}")
+            warning(f"{left} of the {len(staying)} servers that stay are in sync, the majority is {needed}")
         )
     if any(member.mode == "leader" for member in leaving):
-        verdicts.append(warning(f"{who} leads the ensemble: if other servers are to be done too, do it last"))
+        verdicts.append(warning(f"{who} leads the ensemble: restart it last"))
     return verdicts
 
 
@@ -146,10 +146,10 @@ def _for_good(members: Sequence[Member], leaving: Sequence[Member], limits: Mapp
     if not going or spare < 0:
         return []
     who, voters = some([member.server for member in going]), count_of(voter_count(members), "voter")
-    said = f"{who} is one of {voters}: without it for good the ensemble could lose {spare} more"
+    said = f"{who} is one of {voters}: without it the ensemble could lose {spare} more"
     mend = "put another server in its place first, and take it out of the configuration"
     return [critical(f"{said}; {mend}")] if spare < 1 else [warning(f"{said}; {mend}")]
 
 
 def _why(members: Sequence[Member], silent: Sequence[str]) -> str:
-    return next(member.why for member in members if member.server == silent[0]) or "it says nothing of itself"
+    return next(member.why for member in members if member.server == silent[0]) or "no data about itself"

@@ -1,9 +1,9 @@
-"""Does every machine answer that must carry the load?
+"""Did every machine reply that must carry the load?
 
-Failed: never; who does not answer may be well or dead.
+Failed: never; a machine without a reply may be healthy or dead.
 
-Cannot tell: a machine that something of these hosts depends on did not answer, or told only a part. Before a
-maintenance, the hosts that leave need not answer: that may be why they are taken out.
+Cannot tell: no reply, or an incomplete one, from a machine that these hosts depend on. Before a maintenance, the
+hosts that leave need not reply: that may be why they are taken out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
     if not hosts:
         raise NotApplicable("no other machine in the inventory's cluster")
     bad = {host.name: host_findings.why_silent(situation, host) for host in hosts if _is_odd(situation, host.name)}
-    troubles = [host_findings.Trouble(name, UNKNOWN, f"no whole answer of {name} ({why})") for name, why in bad.items()]
+    troubles = [
+        host_findings.Trouble(name, UNKNOWN, f"no complete report from {name} ({why})") for name, why in bad.items()
+    ]
     healthy = f"{len(hosts) - len(bad)} of {len(hosts)} answered" if bad else f"all {len(hosts)} answered"
     return host_findings.judged(situation, troubles, healthy, silent=bad)
 

@@ -1,11 +1,11 @@
-"""Did nobody else get GO for this cluster within the hour, and is nothing accepted that may be forgotten?
+"""Did no other maintenance of this cluster get GO within the hour, and are no findings still accepted?
 
-Who asks without --hold takes no lock: that somebody began a maintenance minutes ago is known from the store alone.
+A gate without --hold takes no lock: that another maintenance started minutes ago is known from the store alone.
 
-Warned: another maintenance of the cluster got GO within the last hour, and no GO behind it since; findings of this
+Warned: another maintenance of the cluster got GO within the last hour, and none after it since; findings of this
 cluster are accepted until a later day.
 
-Cannot tell: never; a store without decisions says nothing.
+Cannot tell: never; a store without decisions has nothing to report.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
         verdicts.append(warning(f"within the last hour, {some(others, limits['named'])}: is that over?"))
     if accepted:
         verdicts.append(warning(f"accepted earlier: {some(accepted, limits['named'])}"))
-    return ruled(verdicts, "nobody else got GO within the last hour", others=others[:50], standing=accepted[:50])
+    return ruled(
+        verdicts, "no other maintenance got GO within the last hour", others=others[:50], standing=accepted[:50]
+    )
 
 
 def _others(situation: GateContext) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 `smoke gate --hold` and the playbooks take a lock for the whole cluster, with owner and expiry.
 
-Failed: somebody holds it. One's own is told to the gate with --lock ID; afterwards, a lock of these very hosts is ours.
+Failed: another user or run holds it. Name your own with --lock ID; afterwards, a lock of these very hosts is yours.
 
 Warned: a lock expired and was never released: is that maintenance over? The lock that --lock names is no longer held.
 
@@ -49,5 +49,5 @@ def _own(situation: GateContext, locks: Sequence[Lock]) -> list[Verdict]:
     ours = next((lock for lock in locks if lock.id == named), None)
     if not named or (ours and not ours.expired(situation.now)):
         return []
-    what = "has expired, anybody may take it over" if ours else "is not held any more"
+    what = "has expired and can be taken over" if ours else "is not held any more"
     return [warning(f"your lock {named} {what}; take one with --hold")]

@@ -1,14 +1,14 @@
-"""Is everything as it was that playbooks changed here: order of replicas, throttles, units?
+"""Are all changes that playbooks made here undone: order of replicas, throttles, units?
 
-A playbook that moves leaders away rewrites the order of replicas; a run that was abandoned leaves it so, and no leader
-comes home by itself. Its journal tells what it changed, Kafka and the machine whether it is still so.
+A playbook that moves leaders away rewrites the order of replicas; an abandoned run leaves it so, and no leader moves
+back by itself. Its journal lists what it changed; Kafka and the machine show whether it is still changed.
 
-Failed: afterwards, something that a run for these hosts changed is still as it made it.
+Failed: afterwards, something that a run for these hosts changed is still changed.
 
-Warned: before, or of a run for another host of the cluster, the same.
+Warned: before, or for a run on another host of the cluster, the same.
 
-Cannot tell: afterwards, the journals cannot be read, no partition data from Kafka or throttles, or a unit was
-disabled and nobody wrote down that it is enabled again (`systemctl is-enabled`).
+Cannot tell: afterwards, the journals cannot be read, there is no partition or throttle data from Kafka, or a unit was
+disabled and not recorded as enabled again (`systemctl is-enabled`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:
             verdicts.append(KINDS[status](words) if ours else warning(words))
             findings += [Finding(run.host, f"run {run.id}", words, OF_VERDICT[status], said)] if ours else []
     seen = [run.id for run in situation.runs]
-    return ruled(verdicts, "no playbook left anything behind that it changed", findings, runs=seen[:50])
+    return ruled(verdicts, "no playbook left a change behind", findings, runs=seen[:50])
 
 
 def _still_so(situation: GateContext, run: Run, limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -67,14 +67,14 @@ def _still_so(situation: GateContext, run: Run, limits: Mapping[str, Any]) -> It
         yield from _orders(situation, by_kind.get(playbook_runs.REPLICA_ORDER, []), limits)
         yield from _throttles(situation, by_kind.get(playbook_runs.THROTTLE, []), limits)
     except (CannotTell, NotApplicable) as problem:
-        yield UNKNOWN, f"whether Kafka is as it was: {problem}"
+        yield UNKNOWN, f"whether Kafka is restored: {problem}"
     if run.state == playbook_runs.FINISHED and DECOMMISSION in run.purposes:
         return  # its units are meant to stay as they are
     for change in by_kind.get(playbook_runs.UNIT_STOPPED, []):
         if not _runs(situation, run.host):
             yield CRITICAL, f"it stopped {change.item}, and no server runs there"
     for change in by_kind.get(playbook_runs.UNIT_DISABLED, []):
-        yield UNKNOWN, f"it disabled {change.item}, and nothing says that it is enabled again (systemctl is-enabled)"
+        yield UNKNOWN, f"it disabled {change.item}, and it is not recorded as enabled again (systemctl is-enabled)"
 
 
 def _orders(situation: GateContext, changes: list[Change], limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -90,7 +90,7 @@ def _orders(situation: GateContext, changes: list[Change], limits: Mapping[str, 
             left.append(change.item)
     if left:
         which = some(sorted(left), limits["named"])
-        yield CRITICAL, f"it changed the order of replicas of {which}, and that is still so"
+        yield CRITICAL, f"it changed the order of replicas of {which}, and that is unchanged"
 
 
 def _throttles(situation: GateContext, changes: list[Change], limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -98,7 +98,7 @@ def _throttles(situation: GateContext, changes: list[Change], limits: Mapping[st
         return
     throttled = situation.kafka.throttled
     if throttled is None:
-        raise CannotTell("Kafka did not tell whether replication is throttled")
+        raise CannotTell("no replication-throttle data from Kafka")
     left = [change.item for change in changes if any(f"{change.item} ".startswith(f"{name} ") for name in throttled)]
     if left:
         yield CRITICAL, f"replication is still throttled: {some(left, limits['named'])}"
