@@ -36,7 +36,9 @@ KEPT, HEALTHY = "courses.jsonl", "healthy.json"
 # host -> how long its last run took
 RUN_S: dict[str, float] = {}
 # gave no answer in 12 s (process 594 was still running: the processors are busy)   no answer in 12 s
-LATE = re.compile(r"no answer in \d|no answer within|the processors are busy|cannot tell all of .*journalctl|cut short")
+LATE = re.compile(
+    r"no (?:answer|reply) (?:in|within) \d|no answer within|timed out after|the processors are busy|cannot tell all of .*journalctl|cut short"
+)
 BROKEN = (RackError, QmpError, OSError, subprocess.TimeoutExpired)
 Troubles = Mapping[Subject, tuple[str, str]]
 

@@ -179,7 +179,7 @@ def test_a_kafka_that_says_nothing_or_half_costs_its_deadline_and_is_cannot_tell
         decided = site.gate("kafka-a01", inventory=site.write("mute.yaml", kafka=[f"127.0.0.1:{mute}"]))
 
     assert (decided.answer, decided.exit_code) == ("CANNOT TELL", 3), decided
-    assert "no answer in" in decided.of("cannot tell")["availability"]
+    assert "no reply within" in decided.of("cannot tell")["availability"]
 
 
 def test_a_frozen_broker_is_cannot_tell_or_no_go_but_never_a_yes(site: GateSite) -> None:

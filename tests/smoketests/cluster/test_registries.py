@@ -58,7 +58,7 @@ def test_a_registry_that_is_closed_to_us_is_no_riddle_while_kafka_itself_answers
     ("zookeeper_says", "fields"),
     [
         (CLOSED, {}),
-        (CLOSED, {"problems": {"kafka": "nothing listens there"}}),
+        (CLOSED, {"problems": {"kafka": "connection refused"}}),
         (CLOSED._replace(closed=False, untold="no server of it serves"), {"kafka": kafka()}),
         (None, {"kafka": kafka(), "problems": {"zookeeper": "ZooKeeper: no session within 8 s"}}),
     ],

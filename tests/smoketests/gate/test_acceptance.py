@@ -171,9 +171,7 @@ def test_an_id_that_nothing_has_is_told() -> None:
     (token,) = taken("disks", **KNOWN)
 
     assert acceptance.useless({token: "x"}, seen) == []
-    assert acceptance.useless({"disks#ffffff": "x"}, seen) == [
-        "--accept disks#ffffff: there is no such finding (any more)"
-    ]
+    assert acceptance.useless({"disks#ffffff": "x"}, seen) == ["--accept disks#ffffff: no such finding now"]
 
 
 def test_the_answer_names_each_finding_with_its_id() -> None:

@@ -141,8 +141,8 @@ def test_an_override_of_a_rule_that_passed_changes_nothing() -> None:
         ({"nonsense_at_all": "x"}, "see smoke gate rules"),
         ({"other_maintenance": "he went home"}, "cannot be accepted: release it"),
         ({"disk": "I know better"}, "cannot be accepted: a wrong serial number"),
-        ({"offline": "  "}, "say why offline is accepted"),
-        ({"disks#all": "x"}, "names no finding: the answer shows each with its id, such as disks#1a2b3c"),
+        ({"offline": "  "}, "--accept offline requires --because"),
+        ({"disks#all": "x"}, "names no finding: the decision shows each with its id, such as disks#1a2b3c"),
     ],
 )
 def test_what_cannot_be_accepted_is_refused_in_words(accept: dict[str, str], why: str) -> None:
@@ -189,7 +189,9 @@ def test_go_is_no_go_where_somebody_was_quicker(tmp_path: pathlib.Path) -> None:
     lock.take(str(tmp_path), ["kafka-a02"], "prod-a", "ann", "reboot", 60)
     decision = hold.held(decided(situation()), str(tmp_path), print)
 
-    assert decision.answer == NO_GO and "another user took the lock first: prod-a is taken" in decision.rules[-1].reason
+    assert (
+        decision.answer == NO_GO and "another user took the lock first: prod-a is locked" in decision.rules[-1].reason
+    )
 
 
 RUBBISH = st.recursive(

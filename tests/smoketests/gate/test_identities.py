@@ -110,7 +110,7 @@ def test_a_broker_that_lives_by_kafka_and_does_not_run_by_its_machine_is_not_jud
     [
         (runs("broker", ids=(1, 7)), "its log dirs belong to nodes 1 and 7"),
         (runs("broker", ids=(2,)), "the inventory says 1, but its meta.properties or configuration say 2"),
-        (runs("broker", ids=(1,), cluster="c9"), "it is of cluster c9 (meta.properties), and Kafka answers for"),
+        (runs("broker", ids=(1,), cluster="c9"), "it is of cluster c9 (meta.properties), but Kafka reports cluster"),
     ],
 )
 def test_a_machine_that_contradicts_the_inventory_or_kafka_cannot_be_told(row: Any, words: str) -> None:
@@ -235,7 +235,10 @@ def test_a_broker_whose_files_cannot_be_read_runs_there_all_the_same() -> None:
     seen = situation(hosts=hosts, kraft=True, kafka_says=elsewhere(*SINGLE), found={A01: [row]})
     named = situation(hosts=[broker(1)], kraft=True, kafka_says=elsewhere(*SINGLE), found={A01: [row]})
 
-    assert "one runs there, and neither its files, its address nor the inventory" in rule(seen, "unreplicated").reason
+    assert (
+        "a broker runs there, but its files, its address and the inventory give no id"
+        in rule(seen, "unreplicated").reason
+    )
     assert rule(named, "unreplicated").status == FAILED, "the inventory names it, and nobody contradicts"
 
 

@@ -30,7 +30,7 @@ def test_who_comes_second_is_told_who_what_and_until_when(tmp_path: pathlib.Path
 
     with pytest.raises(Held) as refused:
         take(tmp_path, "kafka-a02", owner="bob@bastion (pid 2)")
-    words = "prod-a is taken: reboot of kafka-a01 by ann@bastion (pid 1), 2026-11-20T03:12Z until 2026-11-20T04:12Z"
+    words = "prod-a is locked: reboot of kafka-a01 by ann@bastion (pid 1), 2026-11-20T03:12Z until 2026-11-20T04:12Z"
     assert str(refused.value) == f"{words}, id {first.id}"
     assert refused.value.lock == first == lock.held(str(tmp_path))[0]
 

@@ -26,7 +26,7 @@ PURPOSES = (REPLACE_DISK,)
 WHEN = ("before",)
 CHECKS = ("smart", "mounts", "raid", "disk_errors")
 WORD = re.compile(r"[^\s,;:()]+")
-FINAL = "check the serial number and run again with the right one"
+FINAL = "a wrong serial number is a wrong disk; run again with the right one"
 
 
 def judge(situation: GateContext, limits: Mapping[str, Any]) -> RuleResult:

@@ -88,7 +88,7 @@ def test_what_was_not_asked_is_skipped() -> None:
     other = [said("swappiness", swappiness=1)]
     row = judged(view({1: other, 2: other}), "cluster_disk_balance")["-"]
 
-    assert (row["status"], row["reason"]) == ("skipped", "no host was asked disk_usage")
+    assert (row["status"], row["reason"]) == ("skipped", "disk_usage ran on no host")
     assert judged(view({1: [usage(1)]}), "cluster_disk_balance")["-"]["status"] == "skipped", "one broker alone"
 
 
@@ -376,7 +376,7 @@ def test_a_port_that_none_reaches_is_its_own_machines_fault() -> None:
     (row,) = problems(reaching({1: tried(down), 2: tried(down), 3: tried(), 4: tried(down)}), "ports")
 
     assert (row["host"], row["item"], row["status"]) == ("kafka-a03", "kafka-a03:9092", "critical")
-    assert "nothing listens there" in row["reason"] and row["playbook"] == "broker-down"
+    assert "no process listens" in row["reason"] and row["playbook"] == "broker-down"
 
 
 def test_a_port_that_drops_everyone_is_a_firewall() -> None:

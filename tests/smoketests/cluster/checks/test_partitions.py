@@ -151,7 +151,7 @@ def test_a_part_that_kafka_did_not_tell_is_unknown() -> None:
 
 
 def test_a_kafka_that_cannot_be_read_is_unknown_with_the_reason() -> None:
-    (row,) = problems(view(THREE, problems={"kafka": "kafka-a01:9092: it speaks TLS, and we do not"}), "partitions")
+    (row,) = problems(view(THREE, problems={"kafka": "kafka-a01:9092: the port requires TLS"}), "partitions")
 
     assert row["status"] == "unknown" and "TLS" in row["reason"]
 

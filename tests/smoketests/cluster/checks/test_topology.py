@@ -176,7 +176,7 @@ def test_a_partition_without_a_leader_belongs_to_nobody() -> None:
 def test_a_kafka_that_was_not_or_could_not_be_asked() -> None:
     (row,) = judged(view(THREE), "topology").values()
     assert row["status"] == "skipped"
-    (row,) = problems(view(THREE, problems={"kafka": "kafka-a01:9092: it speaks TLS, and we do not"}), "topology")
+    (row,) = problems(view(THREE, problems={"kafka": "kafka-a01:9092: the port requires TLS"}), "topology")
     assert row["status"] == "unknown" and "TLS" in row["reason"]
 
 

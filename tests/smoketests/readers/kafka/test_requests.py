@@ -71,7 +71,7 @@ def test_a_question_without_an_answer_is_untold_when_the_clock_runs_out() -> Non
     answer, untold = asked(over.wait, seconds=0.1)
     over.set()
 
-    assert answer is None and untold == ["the quorum cannot be read: no answer in 0 s"]
+    assert answer is None and untold == ["the quorum cannot be read: no reply within 0 s"]
 
 
 def test_a_broker_that_hangs_or_fails_never_hides_what_the_others_say() -> None:
@@ -90,7 +90,7 @@ def test_a_broker_that_hangs_or_fails_never_hides_what_the_others_say() -> None:
 
     assert said == {broker: broker * 10 for broker in range(1, 40) if broker not in (2, 3, 4)}
     assert questions.untold == [
-        "log dirs of broker 2 cannot be read: no answer in 1 s",
+        "log dirs of broker 2 cannot be read: no reply within 1 s",
         "log dirs of brokers 3, 4 cannot be read: it names none",
     ]
 
@@ -113,7 +113,7 @@ def topic_said(*numbers: int, error: int = 0) -> TopicSaid:
         (topic_said(error=29), "topic t cannot be read (the client needs DESCRIBE on every topic)"),
         (topic_said(error=5), "topic t cannot be read (error 5)"),
         (topic_said(), "topic t cannot be read (it has no partitions)"),
-        (topic_said(0, 2), "topic t cannot be read (only 2 of its partitions are told)"),
+        (topic_said(0, 2), "topic t cannot be read (only 2 of its partitions are reported)"),
     ],
 )
 def test_half_a_topic_is_told(topic: TopicSaid, sentence: str) -> None:
@@ -164,7 +164,7 @@ def test_a_limit_is_a_throttle_and_the_largest_number_is_none(settings: dict[str
 def test_a_broker_that_may_not_be_asked_is_not_one_without_faults() -> None:
     with pytest.raises(CannotRead, match="no log dirs reported; the client needs DESCRIBE on the cluster"):
         brokers.ask(Client([], log_retention_hours="168"), 1)
-    with pytest.raises(CannotRead, match="does it let us DESCRIBE_CONFIGS"):
+    with pytest.raises(CannotRead, match="the client needs DESCRIBE_CONFIGS"):
         brokers.ask(Client(ONE_DIR), 1)
 
 
@@ -203,10 +203,10 @@ def test_many_brokers_without_an_answer_do_not_crowd_out_what_else_cannot_be_rea
     questions = Questions(20.0)
     for broker in range(200):
         questions.tell(f"log dirs of broker {broker} cannot be read: error {broker}")
-    questions.tell("quorum cannot be read: no answer in 22 s")
+    questions.tell("quorum cannot be read: no reply within 22 s")
     for number in range(200):
         questions.tell(f"topic t{number} cannot be read (error 29)")
-    questions.tell("reassignments cannot be read: no answer in 22 s")
+    questions.tell("reassignments cannot be read: no reply within 22 s")
 
     kinds = Counter(sentence.split(" ")[0] for sentence in questions.untold)
     assert kinds == {"log": MOST_UNTOLD + 1, "quorum": 1, "topic": MOST_UNTOLD + 1, "reassignments": 1}

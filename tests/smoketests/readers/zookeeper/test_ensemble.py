@@ -262,7 +262,7 @@ def test_a_name_that_nobody_knows_and_a_port_where_nothing_listens() -> None:
 
 @pytest.mark.parametrize("text", ["", "zk1:port", "zk1:0", "zk1:99999", ":2181"])
 def test_an_address_that_is_none_is_said_to_be_so(text: str) -> None:
-    with pytest.raises(CannotRead, match="is no address"):
+    with pytest.raises(CannotRead, match="is not an address"):
         readers.address(text, 2181)
 
 
