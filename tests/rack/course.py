@@ -37,7 +37,8 @@ KEPT, HEALTHY = "courses.jsonl", "healthy.json"
 RUN_S: dict[str, float] = {}
 # gave no answer in 12 s (process 594 was still running: the processors are busy)   no answer in 12 s
 LATE = re.compile(
-    r"no (?:answer|reply) (?:in|within) \d|no answer within|timed out after|the processors are busy|cannot tell all of .*journalctl|cut short"
+    r"no (?:answer|reply) (?:in|within)|timed out after|the processors are busy|cannot tell all of .*journalctl"
+    r"|cut short|truncated"
 )
 BROKEN = (RackError, QmpError, OSError, subprocess.TimeoutExpired)
 Troubles = Mapping[Subject, tuple[str, str]]
