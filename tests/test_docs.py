@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import click
 import pytest
@@ -33,12 +34,37 @@ def test_the_readme_is_one_screen() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 60
 
 
-def test_the_commands_that_the_documents_name_exist() -> None:
-    """`smoke NAME` in a block of commands, at the beginning of a line."""
-    names = set(smoke.list_commands(click.Context(smoke)))
+def named_commands() -> Iterator[tuple[str, str]]:
+    """(page, command) of each `smoke …` in the documents: in `code`, or at the beginning of a line of a block."""
     for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("packaging/*.md")]:
-        for name in re.findall(r"^(?:scripts/)?smoke ([a-z]+)", page.read_text(), re.MULTILINE):
-            assert name in names, f"{page.name}: smoke {name}"
+        if page.name != "CHANGELOG.md":
+            text = page.read_text()
+            for command in re.findall(r"^(?:scripts/)?smoke [a-z].*|(?<=`)smoke [a-z][^`]*(?=`)", text, re.MULTILINE):
+                yield page.name, " ".join(command.split())
+
+
+def test_every_command_and_option_that_the_documents_name_exists() -> None:
+    for page, line in named_commands():
+        _smoke, *words = re.split(r" [#>|] | {2,}", line)[0].split()
+        command: click.Command | None = smoke
+        while words and isinstance(command, click.Group) and words[0][0] not in "-…(":
+            command = command.get_command(click.Context(command), words.pop(0).strip(","))
+            assert command, f"{page}: {line}"
+        assert command
+        known = {flag for option in command.params for flag in [*option.opts, *option.secondary_opts]} | {"--help"}
+        for option in re.findall(r"(?<![^\s(])--[a-z][a-z-]+", line):
+            assert option in known, f"{page}: {line}: {option}"
+
+
+def test_every_test_that_the_documents_name_exists() -> None:
+    """Files by their whole path, functions anywhere: docs/security.md names those that hold its promises."""
+    written = "".join(path.read_text() for path in ROOT.glob("tests/**/test_*.py"))
+    for page in [*ROOT.glob("docs/*.md"), ROOT / "CONTRIBUTING.md"]:
+        text = page.read_text()
+        for path in re.findall(r"`((?:tests|bench)/[\w/]+\.(?:py|yaml|md))", text):
+            assert (ROOT / path).exists() or "NAME" in path, f"{page.name}: {path}"
+        for name in re.findall(r"`(test_\w+)`", text):
+            assert f"def {name}(" in written, f"{page.name}: {name}"
 
 
 def test_every_file_that_the_readme_links_is_there() -> None:

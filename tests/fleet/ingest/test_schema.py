@@ -92,16 +92,6 @@ def test_every_flat_table_says_its_columns() -> None:
     assert set(flat_tables.COLUMNS) == set(flat_tables.TABLES)
 
 
-def test_the_docs_list_every_table_with_its_question() -> None:
-    page = (FLEET.parent / "docs" / "nightly.md").read_text()
-    listed = dict(
-        line.strip("| ").split(" | ", 1) for line in page.splitlines() if line.startswith("| ") and "?" in line
-    )
-
-    asked = {name: " ".join((tables.load(name).__doc__ or "").split()) for name in tables.names()}
-    assert listed == {name: text[: text.index("?") + 1] for name, text in asked.items()}
-
-
 def test_systemd_finds_nothing_wrong_with_the_units(tmp_path: Path) -> None:
     import shutil
     import subprocess

@@ -289,23 +289,6 @@ def test_the_modules_that_name_playbooks_are_really_read() -> None:
     assert importlib.import_module("agent.checks.disks.mounts").PLAYBOOK == "hidden-readonly"
 
 
-def kind(playbook: Playbook) -> str:
-    return "yes" if playbook.safe else "no, rolling" if playbook.rolling else "no"
-
-
-def table() -> str:
-    """The rows of docs/playbooks.md, as they should be."""
-    rows = [f"| `{name}` | {book(name).title} | {kind(book(name))} |" for name in names()]
-    return "\n".join(["| playbook | what | safe |", "|---|---|---|", *rows])
-
-
-def test_the_page_for_users_lists_every_playbook() -> None:
-    page = (ROOT / "docs/playbooks.md").read_text()
-    listed = page.partition("test_books.py -->\n")[2].partition("\n<!-- end of playbooks")[0]
-
-    assert listed == table()
-
-
 def test_the_page_names_every_key_of_a_step() -> None:
     page = (ROOT / "docs/playbooks.md").read_text().partition("## Your own")[2]
     keys = json.loads((ROOT / "playbooks/schema.json").read_text())["$defs"]["step"]["properties"]
