@@ -402,6 +402,7 @@ def test_a_check_that_the_run_had_no_time_for_is_named_too(monkeypatch: pytest.M
     assert [(one.check, one.item, one.status, one.facts) for one in findings] == [
         ("first", "-", "unknown", {}), ("second", "-", "unknown", {})]  # fmt: skip
     assert "not asked" in findings[1].verdict.reason and "not asked" not in findings[0].verdict.reason
+    assert findings[1].duration_ms == 0
 
 
 def test_an_item_that_waits_to_be_asked_alone_is_named_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:

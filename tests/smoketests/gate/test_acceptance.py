@@ -152,7 +152,9 @@ def test_what_can_never_be_accepted_is_not_accepted_by_a_file_either(tmp_path: p
 
 FIELDS = st.sampled_from(["rule", "id", "said", "because", "who", "at", "until"])
 RUBBISH = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(FIELDS, inner)
+    st.none() | st.booleans() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(FIELDS, inner),
+    max_leaves=12,
 )
 
 

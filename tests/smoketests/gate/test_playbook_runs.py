@@ -112,6 +112,7 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
         st.sampled_from(["kind", "item", "before", "after", "event", "changes", "restores"]) | st.text(max_size=3),
         inner, max_size=4),
+    max_leaves=12,
 )  # fmt: skip
 
 
