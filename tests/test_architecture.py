@@ -67,7 +67,7 @@ FLEET_FROM = {
     "smoketests/commands/report.py",
 }
 
-AGENT_MAY_USE = {"psutil", "pyudev", "pySMART"}
+AGENT_MAY_USE = {"pySMART"}
 HEAVY = {"asyncio", "dataclasses", "concurrent.futures", "urllib.request", "importlib.metadata", "email", "logging",
          "pySMART", "chardet", "http", "ssl", "multiprocessing", "platform", "inspect"}  # fmt: skip
 

@@ -90,7 +90,10 @@ class LiveHost(Host):
     def link(self, path: str) -> str:
         if not os.path.lexists(path):
             raise Missing(f"{path} does not exist")
-        return os.path.realpath(path)
+        try:
+            return os.path.realpath(path)
+        except OSError as error:  # /proc/4242/ns/net of another user's process
+            raise explain(error, path) from error
 
     def run(
         self, *argv: str, deadline_s: float = COMMAND_DEADLINE_S, secret_env: str = "", secret_from: str = ""

@@ -215,7 +215,8 @@ def main():
         forget_old(folder, digest)
     except OSError as error:
         refuse("no-room", "%s: %s" % (error.filename or folder, error.strerror))
-    if not os.path.isdir(os.path.join(target, os.uname()[4])):
+    builds = [name for name in os.listdir(target) if name != "all"]
+    if builds and os.uname()[4] not in builds:
         refuse("no-build", os.uname()[4])
     end_with_the_asker()
     try:

@@ -28,18 +28,15 @@ class Wheel(NamedTuple):
 
 
 # What every broker gets beside the agent; taking a later one in is a change here, after a look at what changed there.
+# Only what the agent imports, and what that needs: psutil and pyudev stay on the controller.
 # Plain Python, for every kind of processor.
 PLAIN = (
-    Wheel("pyudev", "0.24.4", "b3b6b01c68e6fc628428cc45ff3fe6c277afbb5d96507f14473ddb4a6b959e00"),
     Wheel("pySMART", "1.4.3", "4a3e0bcdf45ae49b7a120300e20434e2fd2e5bb0fa68e0179acb3ab5fbcaae5e"),
     Wheel("chardet", "5.2.0", "e1cf59446890a00105fe7b7912492ea04b6e6f06d4b742b2c788469e34c82970"),
     Wheel("humanfriendly", "10.0", "1697e1a8a8f550fd43c2865cd84542fc175a61dcb779b6fee18cf6b6ccba1477"),
 )
-# For each kind of processor a build of its own.
-COMPILED = {
-    "x86_64": (Wheel("psutil", "7.2.2", "076a2d2f923fd4821644f5ba89f059523da90dc9014e85f8e45a5774ca5bc6f9"),),
-    "aarch64": (Wheel("psutil", "7.2.2", "b0726cecd84f9474419d67252add4ac0cd9811b04d61123054b9fb6f57df6e9e"),),
-}
+# For each kind of processor a build of its own: none at present.
+COMPILED: Mapping[str, Sequence[Wheel]] = {"x86_64": (), "aarch64": ()}
 # uname -m -> what pip calls the builds that run there
 PLATFORMS = {
     "x86_64": ("manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux_2_12_x86_64", "manylinux_2_17_x86_64"),

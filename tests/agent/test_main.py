@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import pathlib
@@ -127,12 +126,8 @@ def test_told_to_end_it_ends_and_leaves_no_tool_running(tmp_path: pathlib.Path, 
 
 
 def packages_for_anyone(folder: pathlib.Path) -> None:
-    """Copy the agent and what it needs to where any user may read it: all that a broker without our controller has."""
+    """Copy the agent, and none of the packages beside it, to where any user may read it."""
     shutil.copytree(ROOT / "agent", folder / "agent", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("psutil", "pyudev"):
-        origin = importlib.util.find_spec(name)
-        assert origin and origin.origin
-        shutil.copytree(pathlib.Path(origin.origin).parent, folder / name)
 
 
 @pytest.fixture

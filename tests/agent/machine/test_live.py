@@ -369,3 +369,14 @@ def test_rubbish_of_the_kernel_is_told_and_no_crash(text: str) -> None:
             ask(read)
     with contextlib.suppress(CannotTell):
         kernel_counters.process_use(os.getpid(), read)
+
+
+def test_a_link_that_may_not_be_followed_needs_root(host: LiveHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """/proc/4242/ns/net of another user's process."""
+
+    def readlink(path: str, **options: object) -> str:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "readlink", readlink)
+    with pytest.raises(NoPermission, match="needs root: /proc/self/ns/net"):
+        host.link("/proc/self/ns/net")

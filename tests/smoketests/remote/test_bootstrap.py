@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import pathlib
 import shutil
 from collections.abc import Iterator
@@ -154,6 +155,13 @@ def test_another_kind_of_processor_is_named(server: Sshd) -> None:
 
     assert heard.kind == "no-build"
     assert "CPU architecture" in heard.reach.reason
+
+
+def test_a_bundle_without_compiled_packages_runs_on_any_processor(server: Sshd) -> None:
+    files = {"all/agent/__init__.py": b"", "all/agent/__main__.py": b"import os; print('runs on', os.uname()[4])"}
+    heard = ask(server, bundle.pack(files, "0"))
+
+    assert f"runs on {os.uname()[4]}" in heard.reach.reason
 
 
 def test_an_agent_that_cannot_start_says_why(server: Sshd) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import io
 import os
 import pathlib
@@ -13,12 +14,14 @@ import zlib
 
 import pytest
 from click.testing import CliRunner
+from packaging.requirements import Requirement
 from packaging.version import Version
 
 from agent import engine
 from smoketests.commands.bundle import bundle as command
 from smoketests.remote import bundle
 from smoketests.remote.bundle import BundleError, Wheel
+from tests.test_architecture import AGENT_MAY_USE
 
 SOME_WHEELS = {"x86_64": ("pyudev", "pysmart", "chardet", "humanfriendly", "psutil"), "aarch64": ("psutil",)}
 
@@ -143,6 +146,14 @@ def test_every_wheel_is_pinned_by_hash_for_every_processor() -> None:
     assert set(bundle.COMPILED) == set(bundle.PLATFORMS)
     for wheels in (bundle.PLAIN, *bundle.COMPILED.values()):
         assert all(len(one.sha256) == 64 and Version(one.version) for one in wheels)
+
+
+def test_the_bundle_ships_what_the_agent_imports_and_what_that_requires_and_nothing_else() -> None:
+    shipped = {one.package for wheels in (bundle.PLAIN, *bundle.COMPILED.values()) for one in wheels}
+    lines = [Requirement(line) for name in AGENT_MAY_USE for line in importlib.metadata.requires(name) or ()]
+    required = {one.name for one in lines if one.marker is None or one.marker.evaluate({"extra": ""})}
+
+    assert shipped == AGENT_MAY_USE | required
 
 
 def test_smoke_bundle_writes_it_and_tells_its_hash(wheels: pathlib.Path, tmp_path: pathlib.Path) -> None:
