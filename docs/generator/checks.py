@@ -32,7 +32,8 @@ def index(made: list[Page]) -> Page:
 def page(name: str, known: list[Playbook]) -> Page:
     check = explain.load(name)
     question, _, body = (inspect.getdoc(check) or "").partition("\n")
-    facts = ", ".join(map(markdown.code, explain.facts(name)))
+    rows = [(markdown.code(fact.name), fact.type, markdown.escaped(fact.unit)) for fact in explain.facts_of(name)]
+    facts = markdown.table(("fact", "type", "unit"), rows) if rows else ""
     led = [one for one in known if name in {finding.check for finding in one.findings}]
     links = [f"* [{one.name}](../playbooks/{one.name}.md): {markdown.escaped(one.title)}" for one in led]
     limits = markdown.limits(check.LIMITS)

@@ -165,7 +165,8 @@ def test_completion_completes_the_names_of_checks() -> None:
 def test_explain_tells_the_question_the_limits_the_way_back_and_the_playbook() -> None:
     words = smoke("explain", "swappiness").stdout
 
-    for part in ("?", "swappiness_warning = 1", "Ok again:", "Playbook: tune-os", "Facts in every finding: swappiness"):
+    facts = "Facts in every finding:\n  swappiness"
+    for part in ("?", "swappiness_warning = 1", "Ok again:", "Playbook: tune-os", facts):
         assert part in words
     assert "smoke playbook show tune-os " in words
 
