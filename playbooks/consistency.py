@@ -101,9 +101,12 @@ def _check_needs(playbook: Playbook, root: Node, tell: Tell) -> None:
     for name, place, _node in needs.pairs() if needs else ():
         need = playbook.needs[name]
         if need.of and need.of not in playbook.needs:
-            tell(place, f"{name} is of {shown(need.of)}, which is not needed{did_you_mean(need.of, playbook.needs)}")
+            tell(
+                place,
+                f"{name} is of {shown(need.of)}, not listed under `needs`{did_you_mean(need.of, playbook.needs)}",
+            )
         if name not in used and need.kind not in ("broker", "zookeeper"):
-            tell(place, f"{name} is needed, but no step uses it")
+            tell(place, f"{name} is listed under `needs`, but no step uses it")
 
 
 def _uses(step: Step) -> list[Placeholder]:
@@ -121,14 +124,14 @@ def _check_step(playbook: Playbook, step: Step, node: Node, tell: Tell) -> None:
         for text, where in _texts(value):
             _check_text(playbook, f"{{{text}}}" if key == "each" else text, where, tell)
             if not step.each and "{each}" in text.replace("{{", ""):
-                tell(where, "{each} stands for nothing in a step without `each`")
+                tell(where, "{each} has no meaning in a step without `each`")
         if key in ("run", "done", "was_done", "undo"):
             _check_command(value, tell)
     if step.kind in ("run", "kafka") and not node.get("name"):
-        tell(node.place, f"a step with `{step.kind}` says what it does: name is missing")
+        tell(node.place, f"a step with `{step.kind}` requires a `name`")
     when = node.get("when")
     if when and step.when is None:
-        tell(when.place, "a condition is like {disk.fstype} == xfs; also !=, in, not in")
+        tell(when.place, "expected a condition such as {disk.fstype} == xfs; the operators are ==, !=, in, not in")
     _check_danger(playbook, step, node, tell)
     _check_gate(playbook, step, node, tell)
 
@@ -140,37 +143,40 @@ def _check_danger(playbook: Playbook, step: Step, node: Node, tell: Tell) -> Non
         if need is None:
             tell(
                 place,
-                f"destroys {shown(step.destroys)}, which is not needed{did_you_mean(step.destroys, playbook.needs)}",
+                f"destroys {shown(step.destroys)}, not under `needs`{did_you_mean(step.destroys, playbook.needs)}",
             )
         elif need.kind not in DESTROYED:
-            tell(place, f"destroys {step.destroys}, which is a {need.kind}; only {', '.join(DESTROYED)} can be")
+            tell(
+                place,
+                f"destroys {step.destroys}, which is a {need.kind}; allowed kinds: {', '.join(DESTROYED)}",
+            )
         elif not any(name.need == step.destroys for name in _uses(step)):
             tell(place, f"destroys {step.destroys}, but its command does not name it")
     if playbook.safe and (step.destroys or step.takes_away or step.kind in ("confirm", "gate")):
         what = "destroys" if step.destroys else "takes_away" if step.takes_away else step.kind
-        tell(place, f"a safe playbook has no step with {what}")
+        tell(place, f"a safe playbook cannot have a step with {what}")
     if step.kind == "run" and not step.changes and (step.undo or step.destroys):
-        tell(place, "a step that changes nothing has nothing to undo or to destroy")
+        tell(place, "a step with `changes: false` cannot have `undo` or `destroys`")
     if step.undo and step.no_undo:
-        tell(place, "a step with `undo` needs no `no_undo`")
+        tell(place, "a step cannot have both `undo` and `no_undo`")
     if step.destroys and step.each:
-        tell(place, "a step that destroys something does so once, without `each`")
+        tell(place, "a step cannot have both `destroys` and `each`")
 
 
 def _check_rolling(playbook: Playbook, root: Node, tell: Tell) -> None:
     """One machine after the other is safe only between two questions to the gate."""
     asked = {step.after for step in playbook.steps if step.purpose}
     if playbook.rolling and asked != {False, True}:
-        tell(root.place, "a rolling playbook has a step with `gate`, and one with `after: true` behind it")
+        tell(root.place, "a rolling playbook requires a step with `gate` and a later one with `after: true`")
 
 
 def _check_gate(playbook: Playbook, step: Step, node: Node, tell: Tell) -> None:
     if node.get("readings") and not step.purpose:
-        tell(node.place, "readings counts the answers of the gate: it is for a wait with `gate`")
+        tell(node.place, "`readings` requires a wait with `gate`")
     if step.unattended and not playbook.rolling:
-        tell(node.place, "unattended is for playbooks with `rolling: true`; no other takes --yes beside a person")
+        tell(node.place, "`unattended` requires a playbook with `rolling: true`")
     if step.takes_away and not any(one.purpose and not one.after for one in playbook.steps):
-        tell(node.place, "a step with `takes_away` needs a step with `gate`")
+        tell(node.place, "a step with `takes_away` requires a step with `gate`")
 
 
 def _texts(node: Node) -> Iterator[tuple[str, Place]]:
@@ -192,7 +198,7 @@ def _check_text(playbook: Playbook, text: str, place: Place, tell: Tell) -> None
         need = playbook.needs.get(name.need)
         if need is None and name.need not in fact_schema.ALWAYS:
             known = [*playbook.needs, *fact_schema.ALWAYS]
-            tell(place, f"{name} stands for nothing: {name.need} is not needed{did_you_mean(name.need, known)}")
+            tell(place, f"{name} has no value: {name.need} is not listed under `needs`{did_you_mean(name.need, known)}")
             continue
         fields = fact_schema.fields(need.kind if need else name.need)
         if name.field not in fields:
@@ -206,14 +212,14 @@ def _check_command(node: Node, tell: Tell) -> None:
     words = [os.path.basename(word) for word in arguments]
     first = arguments[0]
     if "{" in first:
-        tell(node.place, "the program itself must be named, not found")
+        tell(node.place, "the program must be a literal name, not a placeholder")
     shell = next((word for word, after in zip(words, [*words[1:], ""]) if word in SHELLS and after.startswith("-")), "")
     never = words[0] if words[0] in NEVER else ""
     if shell or never or words[0] in SHELLS[:-1]:
-        tell(node.place, f"{shell or never or words[0]}: a step is one command and its arguments, with no shell between"
-                         f"{' (the engine does that)' if never == 'sudo' else ''}")  # fmt: skip
+        tell(node.place, f"{shell or never or words[0]}: a step is one command with its arguments, without a shell"
+                         f"{' (added automatically)' if never == 'sudo' else ''}")  # fmt: skip
     if words[0] in PROGRAMS and any("{" in word.replace("{{", "") for word in _program(words, arguments)):
-        tell(node.place, f"a fact has no place in a program's text; give it to {words[0]} as an argument")
+        tell(node.place, f"a placeholder is not allowed in program text; pass it to {words[0]} as an argument")
 
 
 def _program(words: Sequence[str], arguments: Sequence[str]) -> Sequence[str]:

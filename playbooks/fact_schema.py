@@ -20,7 +20,7 @@ TYPES: Mapping[str, tuple[str, str]] = {
     "text": (r"[A-Za-z0-9._/(\[][A-Za-z0-9._:/+()\[\]=-]*(?: [A-Za-z0-9._:/+()\[\]=-]+){0,9}", "a short plain text"),
     # /dev/md/kafka-a01:0, /dev/disk/by-path/pci-0000:3b:00.0-sas-phy2-lun-0
     "device": (r"/dev/[A-Za-z0-9/._:@+=-]{1,200}", "a device below /dev"),
-    "path": (r"/[A-Za-z0-9/._@:+,=-]{0,500}", "an absolute path of plain letters"),
+    "path": (r"/[A-Za-z0-9/._@:+,=-]{0,500}", "an absolute path of plain characters"),
     "uuid": (r"[0-9A-Fa-f]{4,8}(?:-[0-9A-Fa-f]{4,12}){1,4}", "a UUID"),
     "word": (r"[A-Za-z0-9_][A-Za-z0-9._:@+-]{0,99}", "a plain word"),
     "interface": (r"[A-Za-z0-9][A-Za-z0-9._-]{0,14}", "the name of a network interface"),

@@ -49,7 +49,9 @@ def files(where: Sequence[str]) -> dict[str, str]:
         for name in names:
             path = os.path.join(folder, name)
             if not NAME.fullmatch(name.removesuffix(ENDING)):
-                problems.append(Problem(Place(path), "a playbook's name is of small letters, digits and dashes"))
+                problems.append(
+                    Problem(Place(path), "a playbook's name consists of lower-case letters, digits and dashes")
+                )
             found[name.removesuffix(ENDING)] = path
     if problems:
         raise PlaybookError(problems)
@@ -60,7 +62,7 @@ def named(name: str, where: Sequence[str]) -> Playbook:
     """The playbook of this name. NoSuchPlaybook, PlaybookError."""
     known = files(where)
     if name not in known:
-        raise NoSuchPlaybook(f"there is no playbook named {shown(name)}{did_you_mean(name, known)}")
+        raise NoSuchPlaybook(f"no playbook named {shown(name)}{did_you_mean(name, known)}")
     return load(known[name])
 
 
@@ -140,7 +142,7 @@ def step(said: Mapping[str, object]) -> Step:
 def _name(kind: str, said: Mapping[str, object]) -> str:
     """A step that does not name itself; those that run something must."""
     if kind == "gate":
-        return "The cluster is well again" if said.get("after") else "The cluster can do without it"
+        return "The cluster is healthy again" if said.get("after") else "The cluster can do without it"
     if kind == "check":
         return f"{said['check']} is {said.get('status', 'ok')}"
-    return "A person does it" if kind == "confirm" else str(said.get("wait", ""))
+    return "Confirm by hand" if kind == "confirm" else str(said.get("wait", ""))

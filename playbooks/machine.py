@@ -1,7 +1,7 @@
 """Commands on one machine: this one, or a far one over ssh; as root where the inventory says so.
 
-A command is told by a line on standard error that it began, so that sudo's question and what the command says are told
-apart. It goes on when the connection, or this program, ends: who runs it again has to look first.
+A line on standard error marks the command's start, which separates sudo's prompt from the command's own output. A
+command continues when the connection, or this program, ends: check its state before running it again.
 """
 
 from __future__ import annotations
@@ -141,11 +141,11 @@ class _Talk:
         out, err = (b"".join(self._kept[is_error]).decode("utf-8", "replace") for is_error in (False, True))
         if not self._began:
             said = " ".join((self._before.decode("utf-8", "replace") + " " + out).split())[:300]
-            raise NotRun(said or "the connection ended before the command began")
+            raise NotRun(said or "the connection closed before the command started")
         if code is None:
-            raise Lost("the connection went before the command ended")
+            raise Lost("the connection was lost before the command ended")
         if self._left_out:
-            raise Lost(f"it printed more than {MOST_OUTPUT >> 20} MB, which is not kept; it ended with code {code}")
+            raise Lost(f"its output exceeds {MOST_OUTPUT >> 20} MB and was discarded; exit code {code}")
         return Outcome(code, out, err)
 
     def _beginning(self, part: bytes) -> bytes:
@@ -260,7 +260,7 @@ class Far(Machine):
             channel.exec_command(shlex.join(words))
         except (paramiko.SSHException, EOFError, OSError) as error:
             self.close()
-            raise NotRun(f"{self.name} lets no command begin: {error or type(error).__name__}"[:300]) from error
+            raise NotRun(f"{self.name}: cannot start a command: {error or type(error).__name__}"[:300]) from error
         return _FarCommand(channel)
 
     def _transport(self) -> Any:
@@ -272,7 +272,7 @@ class Far(Machine):
             try:
                 self.connection = self.access.connect(self.host, time.monotonic() + CONNECT_S)
             except (Unreachable, AccessError) as error:
-                raise NotRun(f"{self.name} cannot be reached: {error}") from error
+                raise NotRun(f"{self.name} is unreachable: {error}") from error
             self.connection.transport.set_keepalive(5)
         self.user = self.connection.user
         return self.connection.transport

@@ -44,13 +44,16 @@ def parts(text: str) -> Iterator[str | Placeholder]:
         if word in ("{{", "}}"):
             yield word[0]
         elif word in ("{", "}"):
-            raise BadPlaceholder(f"a single {word}; the brace itself is written {word * 2}")
+            raise BadPlaceholder(f"unmatched {word}; write {word * 2} for a literal brace")
         elif word == "{each}":
             yield EACH
         elif word.startswith("{"):
             name = NAME.fullmatch(found[1])
             if not name:
-                raise BadPlaceholder(f"{word[:60]!a} is not like {{disk.serial}}; a brace itself is written {{{{")
+                raise BadPlaceholder(
+                    f"invalid placeholder {word[:60]!a}; expected the form {{disk.serial}}; "
+                    "write {{ for a literal brace"
+                )
             yield Placeholder(name[1], name[2])
         else:
             yield word

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from playbooks.model import Playbook, Step
 
 WIDTH = 80
-ROLLING = "Rolling: several hosts (--host kafka-a[01-12]) are done one after the other; `run --yes` may answer for you."
+ROLLING = "Rolling: runs on several hosts (--host kafka-a[01-12]) one at a time; `run --yes` confirms each step."
 
 
 def table(playbooks: Sequence[Playbook]) -> str:
@@ -25,13 +25,13 @@ def playbook(one: Playbook) -> str:
         "",
         *wrapped("Findings that lead here: " + checks),
         "",
-        *wrapped("What it means: " + one.means),
+        *wrapped("Meaning: " + one.means),
         "",
-        *wrapped("At risk meanwhile: " + one.risk),
+        *wrapped("Risk: " + one.risk),
         "",
-        *(["Safe: `run --yes` may answer for you.", ""] if one.safe else []),
+        *(["Safe: `run --yes` confirms each step.", ""] if one.safe else []),
         *([*wrapped(ROLLING), ""] if one.rolling else []),
-        "Steps (? asks first, ! destroys data):",
+        "Steps (? prompts first, ! destroys data):",
     ]
     return "\n".join([*about, *(line for number, step in enumerate(one.steps, 1) for line in _step(number, step))])
 
@@ -56,7 +56,7 @@ def _step(number: int, step: Step) -> Iterator[str]:
 def what(step: Step) -> str:
     """What a step does, in a line or two."""
     if step.purpose:
-        return f"gate: {step.purpose}{', after the maintenance' if step.after else ''} must be GO{patience(step)}"
+        return f"gate: {step.purpose}{', after the maintenance' if step.after else ''}: must be GO{patience(step)}"
     if step.kind == "kafka":
         return f"Kafka: {step.act}"
     if step.kind == "check" or (step.kind == "wait" and step.check):
@@ -72,7 +72,7 @@ def what(step: Step) -> str:
 
 def patience(step: Step) -> str:
     """How often a wait looks, and for how long."""
-    return f", looked at every {span(step.every)} {span(step.deadline)} at most" if step.kind == "wait" else ""
+    return f", every {span(step.every)} for at most {span(step.deadline)}" if step.kind == "wait" else ""
 
 
 def span(seconds: int) -> str:
@@ -101,6 +101,6 @@ def of_check(check: str) -> list[str]:
     try:
         known = [loader.load(path) for _name, path in sorted(loader.files(loader.folders()).items())]
     except loader.PlaybookError:
-        return ["  the playbooks cannot be read: `smoke playbook list` says what is wrong with them"]
+        return ["  cannot read the playbooks: `smoke playbook list` reports the errors"]
     led = [one for one in known if check in {finding.check for finding in one.findings}]
     return [f"  smoke playbook show {one.name:<22} {one.title}" for one in led]

@@ -1,4 +1,4 @@
-"""Whom a playbook is for: one host of an inventory, or this machine; how it is asked and where runs are kept."""
+"""The target of a playbook: one host of an inventory, or this machine; how to reach it and where runs are stored."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _local(checks: Sequence[str], deadline_s: float, write_probe: bool) -> list[
     of_hosts = [name for name in checks if name in engine.names()]
     of_clusters = [name for name in checks if name not in of_hosts]
     if of_clusters:
-        raise CannotLook(f"{', '.join(of_clusters)}: a question about a cluster needs its inventory (-i)")
+        raise CannotLook(f"{', '.join(of_clusters)}: a check of a cluster requires its inventory (-i)")
     try:
         arguments = [*of_hosts, *([] if write_probe else ["--no-write-probe"])]
         return report.read(list(local.lines(arguments, deadline_s))).findings
@@ -105,7 +105,7 @@ def of_inventory(wanted: RunOptions, store: str) -> Target:
     except (run.CannotAsk, AccessError) as error:
         raise NoTarget(str(error)) from error
     if len(hosts) != 1:
-        raise NoTarget(f"--host names {len(hosts)} hosts; a playbook is for one at a time")
+        raise NoTarget(f"--host matches {len(hosts)} hosts; this playbook runs on one host at a time")
     (host,) = hosts
     cluster = next(one for one in inventory.clusters if one.name == host.cluster)
     machine = Far(host, host.user or getpass.getuser(), wanted.sudo_password, access)

@@ -45,14 +45,14 @@ class View(Host):
         """What a command prints that has to succeed."""
         answer = self.run(*argv, deadline_s=seconds)
         if answer.code:
-            raise CannotTell(f"{argv[0]} fails: {(answer.err or answer.out).strip()[:200]}")
+            raise CannotTell(f"{argv[0]} failed: {(answer.err or answer.out).strip()[:200]}")
         return answer.out
 
     def run(
         self, *argv: str, deadline_s: float = COMMAND_DEADLINE_S, secret_env: str = "", secret_from: str = ""
     ) -> Answer:
         if secret_env:
-            raise CannotTell(f"{argv[0]} is asked by the agent alone")
+            raise CannotTell(f"{argv[0]}: only the agent can run it")
         done = self.ask(*argv, seconds=deadline_s)
         if done.code == NOT_FOUND:
             raise ToolMissing(f"{argv[0]} is not installed")
@@ -90,7 +90,7 @@ class View(Host):
         if kind == "link":
             return Touched("", {"target": self.link(path)})
         if kind != "read":
-            raise CannotTell(f"{kind} of {path} is done by the agent alone")
+            raise CannotTell(f"{kind} of {path}: only the agent can do this")
         try:
             return Touched("", {"text": self.read(path)})
         except Missing:

@@ -17,7 +17,6 @@ NOT_YET_CLEAN = {
     "fleet",
     "inventory",
     "placement",
-    "playbooks",
     "smoketests",
 }
 

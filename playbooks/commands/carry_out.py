@@ -44,5 +44,5 @@ def _ended(work: Callable[[Session], None], session: Session) -> tuple[int, str]
     except NotKnown as error:
         return UNUSABLE, str(error)
     except OSError as error:
-        return UNUSABLE, f"the journal cannot be written, so nothing more is done: {error}"
+        return UNUSABLE, f"cannot write the journal, stopped: {error}"
     return 0, ""

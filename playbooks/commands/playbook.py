@@ -1,4 +1,4 @@
-"""smoke playbook: list and show what to do about findings, plan it for one machine, and carry it out."""
+"""smoke playbook: list, show, plan and run the remedies for findings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ELSEWHERE = ("run", "resume", "undo", "log")
 
 with_own = click.option(
     "--playbooks", "own", multiple=True, metavar="DIR", type=click.Path(),
-    help=f"Also playbooks of this folder, before ours (or ${VARIABLE}). Can be given again.",
+    help=f"Also use the playbooks in this folder; they override built-in ones (or set ${VARIABLE}). Repeatable.",
 )  # fmt: skip
 with_store = click.option(
     "--store",
@@ -34,20 +34,20 @@ with_store = click.option(
     show_default=True,
     metavar="DIR",
     envvar="SMOKE_STORE",
-    help="Where plans, runs and locks are kept, the same for all people.",
+    help="Folder for plans, runs and locks; shared by all operators.",
 )
 ACCESS = (
     click.option("--inventory", "-i", "inventories", multiple=True, metavar="FILE",
-                 help="The inventory of the host; without it, this machine. Can be given again."),
+                 help="The inventory that contains the host; default: this machine. Repeatable."),
     *SSH,
     click.option("--deadline", type=click.FloatRange(1, 3600), default=60, show_default=True, metavar="SECONDS",
-                 help="For each look of the agent."),
+                 help="Time limit of each run of the agent."),
 )  # fmt: skip
 CHOOSING = (
-    click.option("--host", default="", metavar="HOST", help="Which host of the inventory."),
-    click.option("--disk", default="", metavar="SERIAL", help="Which disk, by its serial number."),
-    click.option("--item", default="", metavar="ITEM", help="Which item of the finding: a mount, an interface, …"),
-    click.option("--choose", multiple=True, metavar="NEED=NAME", help="Which of several, for one need."),
+    click.option("--host", default="", metavar="HOST", help="The host, as named in the inventory."),
+    click.option("--disk", default="", metavar="SERIAL", help="The disk, by serial number."),
+    click.option("--item", default="", metavar="ITEM", help="The item of the finding: a mount, an interface, …"),
+    click.option("--choose", multiple=True, metavar="NEED=NAME", help="The candidate for one of the needs."),
 )  # fmt: skip
 CHOOSING_LATER = CHOOSING[-1:]
 
@@ -78,16 +78,16 @@ class Commands(click.Group):
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def playbook() -> None:
-    """What to do about a finding: as a plan for one machine, and carried out with you.
+    """Remedies for findings: planned for one machine, and run step by step with you.
 
-    Exit codes: 0 done, 1 stopped by you, 2 a step failed or the gate says NO-GO, 3 unknown or wrong usage.
+    Exit codes: 0 done, 1 stopped by you, 2 a step failed or the gate's answer is NO-GO, 3 unknown or wrong usage.
     """
 
 
 @playbook.command("list")
 @with_own
 def list_playbooks(own: Sequence[str]) -> None:
-    """Name every playbook."""
+    """List all playbooks."""
     known = usable(lambda: files(folders(own)))
     click.echo(show.table([usable(load, path) for _name, path in sorted(known.items())]))
 
@@ -96,7 +96,7 @@ def list_playbooks(own: Sequence[str]) -> None:
 @click.argument("name")
 @with_own
 def show_playbook(name: str, own: Sequence[str]) -> None:
-    """Tell what a playbook is for, what is at risk, and its steps."""
+    """Show what a playbook is for, its risks and its steps."""
     click.echo(show.playbook(usable(named, name, folders(own))))
 
 
@@ -105,7 +105,7 @@ def show_playbook(name: str, own: Sequence[str]) -> None:
 @with_options(CHOOSING, ACCESS, (with_own, with_store))
 @click.option("--format", "-f", "format_name", type=click.Choice(["text", "json"]), default="text")
 def plan_playbook(name: str, format_name: str, own: Sequence[str], store: str, **options: Any) -> None:
-    """Print the exact commands for one host, from its real facts. Touches nothing there."""
+    """Print the exact commands for one host, filled with its facts. Changes nothing."""
     from playbooks.plan import plan, plan_text
 
     book = usable(named, name, folders(own))
@@ -124,9 +124,9 @@ def plan_playbook(name: str, format_name: str, own: Sequence[str], store: str, *
     try:
         plan.save(made, store)
     except OSError as error:
-        say(f"the plan could not be kept in {store}, so a run cannot be compared with it: {error.strerror or error}")
+        say(f"cannot save the plan in {store}, so a run cannot be compared with it: {error.strerror or error}")
     else:
-        say(f"kept as {made.id}; a run with the same words is refused if the facts have changed by then")
+        say(f"saved as {made.id}; a run with the same options is refused if the facts have changed by then")
     sys.exit(UNUSABLE if problems else 0)
 
 
@@ -143,7 +143,7 @@ def named_needs(words: Sequence[str]) -> dict[str, str]:
     for word in words:
         need, sign, value = word.partition("=")
         if not sign or not value:
-            raise click.UsageError(f"--choose is like new=SERIAL, not {word!r}")
+            raise click.UsageError(f"--choose: expected NEED=NAME (for example new=SERIAL), got {word!r}")
         found[need] = value
     return found
 
@@ -156,10 +156,10 @@ def target_of(store: str, **options: Any) -> Target:
     if not options["inventories"]:
         found = target.here(store, password)
         if options["host"] not in ("", found.name):
-            raise click.UsageError(f"without an inventory (-i) this machine is meant, {found.name}")
+            raise click.UsageError(f"without an inventory (-i) a playbook applies to this machine, {found.name}")
         return found
     if not options["host"]:
-        raise click.UsageError("--host names the host of the inventory")
+        raise click.UsageError("--host is required with an inventory")
     from smoketests.results.run import RunOptions
 
     wanted = RunOptions(
@@ -174,7 +174,7 @@ def target_of(store: str, **options: Any) -> Target:
 
 def sudo_password(wanted: bool) -> str:
     """What the person types; empty if none is wanted."""
-    return str(click.prompt("sudo password there", hide_input=True, err=True)) if wanted else ""
+    return str(click.prompt("sudo password on the host", hide_input=True, err=True)) if wanted else ""
 
 
 def usable(ask: Callable[..., Result], *arguments: Any) -> Result:

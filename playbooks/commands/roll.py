@@ -1,4 +1,4 @@
-"""smoke playbook run NAME --host kafka-a[01-12]: the machines one after the other, stopping at the first doubt."""
+"""smoke playbook run NAME --host kafka-a[01-12]: one machine at a time, stopping at the first doubt."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def run(playbook: Playbook, hosts: list[str], store: str, yes: bool, options: Op
     """Look at all of them first; nothing is begun if one cannot be done."""
     for name, word in (("plan_id", "--plan"), ("disk", "--disk"), ("item", "--item")):
         if options[name]:
-            raise click.UsageError(f"{word} is for one host, and --host names {len(hosts)}")
+            raise click.UsageError(f"{word} applies to one host, but --host matches {len(hosts)}")
     _look_at_all(playbook, hosts, store, yes, options)
     try:
         roll = rolling.begin(store, playbook, hosts, options["inventories"], lock.owner())
     except OSError as error:
-        fail(f"what is done could not be kept in {store}, so nothing is: {error}")
-    click.echo(f"{playbook.title}: {len(hosts)} machines, one after the other; {roll.id}")
+        fail(f"cannot write the journal in {store}, nothing was done: {error}")
+    click.echo(f"{playbook.title}: {len(hosts)} machines, one at a time; {roll.id}")
     _go(roll, playbook, store, yes, options)
 
 
@@ -55,10 +55,13 @@ def resume(roll_id: str, store: str, yes: bool, options: dict[str, Any]) -> NoRe
         say(str(error))
         sys.exit(FAILED)
     if roll.over:
-        fail(f"{roll_id} is finished")
+        fail(f"{roll_id} has already finished")
     playbook = usable(load, roll.playbook_path)
     if playbook.sha256 != roll.sha256:
-        fail(f"the playbook {roll.playbook} was changed since {roll_id} began: run it for {', '.join(roll.left)}")
+        fail(
+            f"the playbook {roll.playbook} has changed since {roll_id} started; "
+            f"start a new run for {', '.join(roll.left)}"
+        )
     click.echo(f"{playbook.title}: {roll_id}, {roll.words}")
     _go(roll, playbook, store, yes, {**options, "inventories": options["inventories"] or roll.inventories})
 
@@ -71,15 +74,15 @@ def _look_at_all(playbook: Playbook, hosts: list[str], store: str, yes: bool, op
             made = plans.make(playbook, target, _choice(options), say)
             problems += [f"{name}: {problem}" for problem in plan_text.problems(made)]
             if not rolling.takes_away(made):
-                problems.append(f"{name}: {playbook.name} has nothing to do there: no server was found")
+                problems.append(f"{name}: nothing to do for {playbook.name}: no broker or ZooKeeper server found")
             if yes and rolling.wants_person(made):
-                problems.append(f"{name}: only a person can confirm this: {rolling.wants_person(made)}")
+                problems.append(f"{name}: this must be confirmed by a person: {rolling.wants_person(made)}")
         except CannotPlan as error:
             problems.append(f"{name}: {error}")
         finally:
             target.close()
     if problems:
-        fail("nothing was begun:\n" + "\n".join(problems))
+        fail("nothing was started:\n" + "\n".join(problems))
 
 
 def _choice(options: Options) -> Choice:
@@ -106,13 +109,13 @@ def _go(roll: Roll, playbook: Playbook, store: str, yes: bool, options: Options)
             roll.write("stopped", host=name, why=printable(words))
             roll.close()
             say(f"stopped at {name}: {words}")
-            say(f"{len(roll.done)} of {total} are done, left: {', '.join(roll.left)}")
-            say(f"go on: smoke playbook resume {roll.id}{' --yes' if yes else ''}{elsewhere(store)}")
+            say(f"{len(roll.done)} of {total} done, left: {', '.join(roll.left)}")
+            say(f"to continue: smoke playbook resume {roll.id}{' --yes' if yes else ''}{elsewhere(store)}")
             sys.exit(code)
         roll.write("done", host=name)
     roll.write("finished")
     roll.close()
-    click.echo(f"\n{playbook.name}: done on {total} machines; what was done: smoke playbook log{elsewhere(store)}")
+    click.echo(f"\n{playbook.name}: done on {total} machines; details: smoke playbook log{elsewhere(store)}")
     sys.exit(0)
 
 
@@ -152,7 +155,7 @@ def _one(roll: Roll, playbook: Playbook, target: Target, yes: bool, options: Opt
     journal.close()
     if code and session.progress.lock:
         held = session.progress.lock
-        words += f"\n{held['cluster']} is held by this run of {target.name}, id {held['id']}, until it is over"
+        words += f"\n{held['cluster']} stays locked by this run of {target.name}, id {held['id']}, until it has ended"
     return code, words
 
 
@@ -162,7 +165,7 @@ def _journal(roll: Roll, playbook: Playbook, target: Target, options: Options) -
     if run_id and _exists(run_id, target.store):
         state = progress.of(journals.read(run_id, target.store))
         if state.undoing and not state.over:
-            raise NoPlan(f"{run_id} is being taken back: smoke playbook undo {run_id}")
+            raise NoPlan(f"{run_id} is being undone: smoke playbook undo {run_id}")
         if state.over == "":
             journal = journals.reopen(run_id, target.store)
             journal.write("resumed", who=lock.owner())
@@ -190,9 +193,9 @@ def _took_away(session: Session) -> bool:
 
 def _put_back(session: Session) -> str:
     """Take back what was done in front of it, leaders above all, and let the lock go. What came of it."""
-    session.show("\nnothing was taken away yet: what was done is taken back")
+    session.show("\nno server was stopped yet: undoing the steps done so far")
     try:
         carrying_out.undo(session)
     except (Stopped, Failed, NotKnown, OSError) as error:
-        return f"what was done could not be taken back: {error}; smoke playbook undo {session.plan.id}"
-    return "what was done on it was taken back, and nothing is held"
+        return f"undo failed: {error}; run: smoke playbook undo {session.plan.id}"
+    return "its steps were undone and its lock released"

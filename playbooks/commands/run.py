@@ -1,4 +1,4 @@
-"""smoke playbook run, resume, undo, log: carry a playbook out, go on with it, take it back, read what was done."""
+"""smoke playbook run, resume, undo, log: run a playbook, continue a run, undo it, read its journal."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ from smoketests.gate import playbook_runs as gate_runs
 
 MOST_EVENTS = 2000
 
-with_yes = click.option("--yes", is_flag=True, help="Ask nothing; only for playbooks marked safe or rolling.")
+with_yes = click.option("--yes", is_flag=True, help="Do not prompt; only for playbooks marked safe or rolling.")
 GO_AGE = (
     click.option("--max-go-age", "max_go_age_s", type=click.FloatRange(0, MAX_GO_AGE_S), default=MAX_GO_AGE_S,
                  show_default=True, metavar="SECONDS",
-                 help="When a server is taken away, ask the gate again if its GO is older."),
+                 help="Before a step that takes a server down, run the gate again if its GO is older than this."),
 )  # fmt: skip
 ACCEPTING = (
     *GO_AGE,
     click.option("--accept", multiple=True, metavar="RULE#ID",
-                 help="Accept this finding of the gate, as it names it (disks#1a2b3c); for this command alone."),
-    click.option("--because", default="", metavar="WHY", help="Why; it is kept with the decision."),
+                 help="Accept this finding of the gate, by the token it prints (disks#1a2b3c); for this command only."),
+    click.option("--because", default="", metavar="WHY", help="The reason; stored with the decision."),
 )  # fmt: skip
 
 
@@ -63,12 +63,12 @@ ACCEPTING = (
     "--plan", "plan_id", default="", metavar="ID", help="Compare with this plan (default: the newest of the last day)."
 )
 def run(name: str, yes: bool, own: Sequence[str], store: str, plan_id: str, **options: Any) -> None:
-    """Carry a playbook out on one host, asking before each step that changes something.
+    """Run a playbook on one host, prompting before each step that changes something.
 
-    A rolling playbook (rolling-restart) also on several (--host kafka-a[01-12]), one after the other; with --yes
-    unattended. It stops at the first doubt, and goes on there with `resume ID`.
+    A rolling playbook (rolling-restart) can run on several hosts (--host kafka-a[01-12]), one at a time; with --yes
+    unattended. It stops at the first doubt and continues there with `resume ID`.
 
-    Facts that changed since it was planned, and a disk that is not the one of the plan, are refused.
+    It refuses to run if facts have changed since the plan, or if a disk is not the one in the plan.
     """
     book = usable(named, name, folders(own))
     _check_yes(book, yes)
@@ -85,7 +85,7 @@ def run(name: str, yes: bool, own: Sequence[str], store: str, plan_id: str, **op
         target.close()
         fail(str(error))
     click.echo(f"{book.title}: run {made.id} on {made.host}")
-    for row in [*show.wrapped(f"At risk meanwhile: {book.risk}"), *_facts(made)]:
+    for row in [*show.wrapped(f"Risk: {book.risk}"), *_facts(made)]:
         click.echo(row)
     _carry_out(carrying_out.go, journal, target, yes, options, book.name)
 
@@ -102,7 +102,7 @@ def _hosts(book: Playbook, options: Mapping[str, Any]) -> list[str]:
         fail(str(error))
     clusters = {host.cluster for host in found}
     if len(clusters) > 1:
-        fail(f"these hosts are of {len(clusters)} clusters ({', '.join(sorted(clusters))}): one cluster at a time")
+        fail(f"the hosts belong to {len(clusters)} clusters ({', '.join(sorted(clusters))}); run one cluster at a time")
     return [host.name for host in found]
 
 
@@ -110,7 +110,7 @@ def _planned(book: Playbook, target: Target, choice: Any, plan_id: str, store: s
     """A plan of this moment that says the same as the one that a person saw. CannotPlan, NoPlan."""
     before = plans.load(plan_id, store) if plan_id else plans.newest(book.name, target.name, choice, store)
     if before and (before.playbook.name, before.host) != (book.name, target.name):
-        raise NoPlan(f"{plan_id} is a plan of {before.playbook.name} for {before.host}")
+        raise NoPlan(f"{plan_id} is a plan for {before.playbook.name} on {before.host}")
     made = plans.make(book, target, choice, say, before)
     problems = plan_text.problems(made)
     if problems:
@@ -121,7 +121,9 @@ def _planned(book: Playbook, target: Target, choice: Any, plan_id: str, store: s
     changed = plans.changes(before, made)
     if changed:
         rows = "\n".join(f"  {printable(row)}" for row in changed)
-        raise CannotPlan(f"refused: since the plan {before.id} of {before.at}\n{rows}\nLook why, then plan again.")
+        raise CannotPlan(
+            f"refused: facts changed since plan {before.id} of {before.at}:\n{rows}\nFind out why, then plan again."
+        )
     return before
 
 
@@ -132,19 +134,19 @@ def _facts(made: Plan) -> list[str]:
 
 def _check_yes(book: Playbook, yes: bool) -> None:
     if yes and not (book.safe or book.rolling):
-        fail(f"--yes is for safe and rolling playbooks; {book.name} is not one: {' '.join(book.risk.split())}")
+        fail(f"--yes requires a safe or rolling playbook; {book.name} is neither: {' '.join(book.risk.split())}")
 
 
 def _check_accepting(options: Mapping[str, Any]) -> None:
     if options["accept"] and not options["because"].strip():
-        raise click.UsageError("--accept needs --because, which is kept with the decision")
+        raise click.UsageError("--accept requires --because; the reason is stored with the decision")
 
 
 @click.command()
 @click.argument("run_id", metavar="ID")
 @with_options(ACCESS, ACCEPTING, CHOOSING_LATER, (with_store, with_yes))
 def resume(run_id: str, yes: bool, store: str, **options: Any) -> None:
-    """Go on with a run that was stopped, failed, or lost its connection."""
+    """Continue a run that was stopped, failed, or lost its connection."""
     _check_accepting(options)
     if rolling.is_one(store, run_id):
         options["sudo_password"] = sudo_password(options["ask_sudo"])
@@ -153,7 +155,7 @@ def resume(run_id: str, yes: bool, store: str, **options: Any) -> None:
     _check_yes(journal.plan.playbook, yes)
     state = progress.of(journal.events)
     if state.over or state.undoing:
-        fail(f"{run_id} is {state.over or 'being taken back: smoke playbook undo ' + run_id}")
+        fail(f"{run_id} is {state.over or 'being undone: smoke playbook undo ' + run_id}")
     target = _target_again(journal.plan, store, options)
     journal.write("resumed", who=lock.owner())
     click.echo(f"{journal.plan.playbook.title}: run {run_id} on {journal.plan.host}, {state.words}")
@@ -164,14 +166,14 @@ def resume(run_id: str, yes: bool, store: str, **options: Any) -> None:
 @click.argument("run_id", metavar="ID")
 @with_options(ACCESS, ACCEPTING, CHOOSING_LATER, (with_store, with_yes))
 def undo(run_id: str, yes: bool, store: str, **options: Any) -> None:
-    """Take the steps of a run back, the last first, asking before each."""
+    """Undo the steps of a run, the last first, prompting before each."""
     _check_accepting(options)
     journal = _reopened(run_id, store)
     _check_yes(journal.plan.playbook, yes)
     if progress.of(journal.events).over == "undone":
-        fail(f"{run_id} is undone already")
+        fail(f"{run_id} has already been undone")
     target = _target_again(journal.plan, store, options)
-    click.echo(f"{journal.plan.playbook.title}: taking back run {run_id} on {journal.plan.host}")
+    click.echo(f"{journal.plan.playbook.title}: undoing run {run_id} on {journal.plan.host}")
     journal.write("resumed", who=lock.owner())
     _carry_out(carrying_out.undo, journal, target, yes, options, journal.plan.playbook.name)
 
@@ -208,12 +210,14 @@ def _carry_out(
         state = session.progress
         say(words)
         verb = "undo" if state.undoing else "resume"
-        say(f"kept as {journal.path}; go on: smoke playbook {verb} {journal.plan.id}{elsewhere(target.store)}")
+        say(f"journal: {journal.path}; to continue: smoke playbook {verb} {journal.plan.id}{elsewhere(target.store)}")
         if state.lock and not state.over:
-            words = f"{state.lock['cluster']} is held until this run is over, or: smoke gate release {state.lock['id']}"
+            words = (
+                f"{state.lock['cluster']} stays locked until the run ends, or: smoke gate release {state.lock['id']}"
+            )
             say(f"the maintenance stays open: {words}{elsewhere(target.store)}")
     else:
-        click.echo(f"\n{name}: done; what was done: smoke playbook log {journal.plan.id}{elsewhere(target.store)}")
+        click.echo(f"\n{name}: done; details: smoke playbook log {journal.plan.id}{elsewhere(target.store)}")
     sys.exit(code)
 
 
@@ -221,12 +225,12 @@ def _carry_out(
 @click.argument("run_id", metavar="[ID]", required=False, default="")
 @with_store
 def log(run_id: str, store: str) -> None:
-    """List the runs, or tell what one of them did."""
+    """List all runs, or the events of one run."""
     try:
         rows = list(_events(run_id, store)) if run_id else [*_runs(store), *_rolls(store)]
     except NoPlan as error:
         fail(str(error))
-    for row in rows or [f"no run is kept in {store}"]:
+    for row in rows or [f"no runs in {store}"]:
         click.echo(row)
 
 
@@ -236,7 +240,7 @@ def _runs(store: str) -> Sequence[str]:
         try:
             events = journals.read(run_id, store)
             planned = events[0]["plan"]
-            state = "is carried out now" if journals.is_open(run_id, store) else progress.of(events).words
+            state = "is running" if journals.is_open(run_id, store) else progress.of(events).words
             found.append(printable(f"{run_id}  {planned['playbook']}  {planned['host']}  {state}"))
         except (NoPlan, KeyError, TypeError, ValueError) as error:
             found.append(printable(f"{run_id}  cannot be read: {error}"))

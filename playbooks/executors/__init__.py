@@ -1,1 +1,1 @@
-"""How each kind of step is carried out. A step that returns is behind us; what it raises ends the run there."""
+"""How each kind of step is executed. A step that returns is complete; an exception ends the run there."""

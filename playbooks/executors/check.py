@@ -1,4 +1,4 @@
-"""Steps that look: a check that must be well, and a wait for a check or a command."""
+"""Steps that only read: a check that must pass, and a wait for a check or a command."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check(session: Session, action: Action) -> None:
     if why and not action.step.may_fail:
         session.note("failed", action, why=why)
         raise Failed(why)
-    session.show(f"   {why}; it may fail, so we go on" if why else "   it is so")
+    session.show(f"   {why}; the step may fail, continuing" if why else "   ok")
     session.note("passed", action)
 
 
@@ -46,9 +46,9 @@ def wait(session: Session, action: Action) -> None:
             told = why
         if time.monotonic() + step.every > until:
             session.note("failed", action, why=why)
-            raise Failed(f"not in {step.deadline} s: {why}")
+            raise Failed(f"timed out after {step.deadline} s: {why}")
         time.sleep(step.every)
-    session.show("   it is so")
+    session.show("   ok")
     session.note("passed", action)
 
 
@@ -59,11 +59,11 @@ def _ailing(session: Session, action: Action) -> str:
     try:
         findings = session.target.findings([step.check], session.say)
     except CannotLook as error:
-        return f"cannot be told: {printable(str(error))}"
+        return f"{step.check}: state unknown: {printable(str(error))}"
     found = [one for one in findings if one["check"] == step.check and item in ("", one["item"])]
     if not found:
         said = "; ".join(_words(one) for one in findings[:MOST_SHOWN] if one["status"] not in (OK, SKIPPED))
-        return said or f"{step.check} says nothing" + (f" of {item}" if item else "")
+        return said or f"no finding from {step.check}" + (f" for {item}" if item else "")
     bad = [one for one in found if not _good(one, step.status)]
     return "; ".join(_words(one) for one in bad[:MOST_SHOWN])
 

@@ -29,7 +29,7 @@ def do(session: Session, action: Action) -> None:
         raise NotKnown(str(error)) from error
     if is_done(session, action):
         session.note("already", action, **restored(session, action))
-        session.show("   done already")
+        session.show("   already done")
         return
     if step.changes:
         session.hold()
@@ -52,9 +52,9 @@ def agreed(session: Session, action: Action, argv: Sequence[str], given: str) ->
     if need:
         fact = {**session.plan.facts, **session.progress.facts}[need]
         size = int(fact.words("size_bytes") or 0) / 1e9
-        words = f"   This destroys what is on {fact.words('device')} ({fact.words('model')}, {size:.1f} GB)."
+        words = f"   This destroys all data on {fact.words('device')} ({fact.words('model')}, {size:.1f} GB)."
         session.show(words)
-        session.person.type_out("   Type its serial number to go on", fact.words("serial"))
+        session.person.type_out("   Type its serial number to continue", fact.words("serial"))
         return True
     return session.yes or session.person.choose("   Run it?", ANSWERS) == "y"
 
@@ -76,8 +76,8 @@ def run(session: Session, action: Action, argv: Sequence[str], given: str) -> No
     try:
         outcome = _outcome(session, action, argv, given)
     except NotRun as error:
-        session.note("not begun", action, why=printable(str(error)), **changes.revoked(changed))
-        raise NotKnown(f"it did not begin: {printable(str(error))}") from error
+        session.note("not started", action, why=printable(str(error)), **changes.revoked(changed))
+        raise NotKnown(f"the command did not start: {printable(str(error))}") from error
     except Lost as error:
         session.note("lost", action, why=str(error))
         wait_for_the_end(session, action, f"{printable(str(error))}")
@@ -102,10 +102,10 @@ def _ended(session: Session, action: Action, outcome: Outcome, seconds: float) -
     if outcome.code in step.exits or step.may_fail:
         session.note("ended", action, **facts, **(restored(session, action) if outcome.code == 0 else {}))
         if outcome.code not in step.exits:
-            session.show(f"   exit code {outcome.code}; it may fail, so we go on")
+            session.show(f"   exit code {outcome.code}; the step may fail, continuing")
         return
     session.note("failed", action, **facts, said=printable(outcome.said))
-    late = f"it did not end in {step.seconds} s and was ended" if outcome.code == 124 else f"exit code {outcome.code}"
+    late = f"timed out after {step.seconds} s" if outcome.code == 124 else f"exit code {outcome.code}"
     raise Failed(f"{late}: {printable(outcome.said) or 'no output'}")
 
 
@@ -120,7 +120,7 @@ def show_output(session: Session, outcome: Outcome) -> None:
     for row in rows[:SHOWN_ROWS]:
         session.show("   | " + row)
     if len(rows) > SHOWN_ROWS:
-        session.show(f"   | … and {len(rows) - SHOWN_ROWS} lines more")
+        session.show(f"   | … {len(rows) - SHOWN_ROWS} more lines")
 
 
 def machine_of(session: Session, action: Action) -> Machine:
@@ -147,13 +147,13 @@ def _succeeds(session: Session, action: Action, command: Sequence[str]) -> bool:
     except NotTold:
         return False
     except (NotRun, Lost) as error:
-        raise NotKnown(f"whether it is done cannot be asked: {printable(str(error))}") from error
+        raise NotKnown(f"cannot check whether the step is done: {printable(str(error))}") from error
 
 
 def wait_for_the_end(session: Session, action: Action, why: str) -> None:
     """The connection went while it ran: ask again until the step's time is over. NotKnown."""
     until = time.monotonic() + action.step.seconds
-    session.say(f"{why}; asking {session.target.name} again for {action.step.seconds} s")
+    session.say(f"{why}; retrying {session.target.name} for {action.step.seconds} s")
     while True:
         try:
             if not machine_of(session, action).still_running(session.mark(action)):
@@ -161,38 +161,38 @@ def wait_for_the_end(session: Session, action: Action, why: str) -> None:
         except (NotRun, Lost):
             session.target.machine.close()
         if time.monotonic() > until:
-            raise NotKnown("nobody knows whether it ended: the machine does not answer, or the command still runs")
+            raise NotKnown("outcome unknown: the machine does not respond, or the command is still running")
         time.sleep(TRY_AGAIN_S)
     if not _was_done(session, action):
-        raise NotKnown("nobody knows how it ended")
+        raise NotKnown("outcome unknown: the command has ended, its exit code is lost")
     session.note("ended", action, how="found done afterwards", **restored(session, action))
-    session.show("   it is done")
+    session.show("   done")
 
 
 def settle(session: Session, action: Action) -> bool:
     """A step that began and of which no end is written down. True: it is behind us; False: it can be done (again)."""
     if action.step.kind != "run":
         return False
-    session.show("   it began, and nobody wrote down how it ended")
+    session.show("   started earlier, outcome unknown")
     if not _no_longer_runs(session, action):
-        raise NotKnown("it still runs there: resume when it has ended")
+        raise NotKnown("the command is still running there: resume when it has ended")
     if action.step.done or action.step.was_done:
         if _was_done(session, action):
             session.note("ended", action, how="found done afterwards", **restored(session, action))
-            session.show("   it is done")
+            session.show("   done")
             return True
-        session.show("   it is not done")
+        session.show("   not done")
         return False
     if not action.step.changes:
         return False
     if session.yes:
-        raise NotKnown("only a person can tell how it ended: resume without --yes")
-    answers = {"d": "it is done", "a": "do it again", "s": "skip it"}
-    answer = session.person.choose("   Look there. What is it?", answers)
+        raise NotKnown("outcome unknown: check by hand, then resume without --yes")
+    answers = {"d": "done", "a": "run it again", "s": "skip it"}
+    answer = session.person.choose("   Check the host. What is its state?", answers)
     if answer == "a":
         return False
     told = restored(session, action) if answer == "d" else {}
-    session.note("ended" if answer == "d" else "skipped", action, how="said by a person", **told)
+    session.note("ended" if answer == "d" else "skipped", action, how="confirmed by a person", **told)
     return True
 
 
@@ -203,10 +203,10 @@ def _no_longer_runs(session: Session, action: Action) -> bool:
         try:
             running = machine_of(session, action).still_running(session.mark(action))
         except (NotRun, Lost) as error:
-            raise NotKnown(f"whether it still runs cannot be asked: {printable(str(error))}") from error
+            raise NotKnown(f"cannot check whether it is still running: {printable(str(error))}") from error
         if not running:
             return True
         if time.monotonic() > until:
             return False
-        session.show(f"   it still runs there (process {running[0]}); waiting")
+        session.show(f"   still running there (process {running[0]}); waiting")
         time.sleep(TRY_AGAIN_S)

@@ -1,4 +1,4 @@
-"""A step that asks the gate. Nothing but GO leads on."""
+"""A step that runs the gate. Only GO continues the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from playbooks.run import leaving
 from playbooks.run.prompt import Stopped
 from playbooks.run.session import Failed, NotKnown, Session
 from smoketests.gate import Maintenance, decision_store, evaluate
-from smoketests.gate.decision import CANNOT_TELL, FAILED, GO, NO_GO, Decision
+from smoketests.gate.decision import CANNOT_TELL, FAILED, GO, NO_GO, PASSED, SKIPPED, Decision
 from smoketests.gate.waiting import Patience, until_steady
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def do(session: Session, action: Action) -> None:
     decision = _steady(session, action) if step.kind == "wait" else _decide(session, action, step)
     _show(session, decision)
     if decision.answer != GO:
-        _refuse(session, action, decision, f"the gate says {decision.answer}")
+        _refuse(session, action, decision, f"the gate's answer is {decision.answer}")
     session.note("passed", action, **_kept(decision), **({"after": True} if step.after else {}))
     if not step.after:
         session.hold(step.purpose, step.minutes)
@@ -48,14 +48,14 @@ def still_go(session: Session, action: Action) -> None:
     age = _age_s(session.progress.go_at)
     if step is None or 0 <= age <= session.max_go_age_s:
         return
-    since = f"GO is {age:.0f} s old" if 0 <= age < OLD_S else "the last GO counts no longer"
-    session.show(f"   {since}: the gate is asked again")
+    since = f"GO is {age:.0f} s old" if 0 <= age < OLD_S else "the last GO has expired"
+    session.show(f"   {since}: running the gate again")
     asked = replace(step, after=False)
     decision = _decide(session, action, asked)
     _show(session, decision)
     if decision.answer != GO:
-        _refuse(session, action, decision, f"refused: the gate says {decision.answer} now")
-    session.note("asked again", action, **_kept(decision))
+        _refuse(session, action, decision, f"refused: the gate's answer is now {decision.answer}")
+    session.note("gate repeated", action, **_kept(decision))
     session.hold(asked.purpose, asked.minutes)
 
 
@@ -69,7 +69,7 @@ def _age_s(at: str) -> float:
 
 def _show(session: Session, decision: Decision) -> None:
     for rule in decision.rules:
-        if rule.status not in ("passed", "skipped"):
+        if rule.status not in (PASSED, SKIPPED):
             session.show(f"   {rule.status}: {rule.token or rule.name}: {printable(rule.reason)}")
     session.show(f"   gate: {decision.answer}")
 
@@ -108,7 +108,7 @@ def _decide(
         return keep(evaluate.look(_maintenance(session, step), _wanted(session), session.say), session.target.store)
     except CannotAsk as error:
         session.note("failed", action, why=printable(str(error)))
-        raise NotKnown(f"the gate cannot be asked: {error}") from error
+        raise NotKnown(f"cannot run the gate: {error}") from error
 
 
 def _steady(session: Session, action: Action) -> Decision:
@@ -129,7 +129,7 @@ def _steady(session: Session, action: Action) -> Decision:
 def _wanted(session: Session) -> RunOptions:
     wanted = session.target.wanted
     if wanted is None:
-        raise NotKnown("the gate asks the cluster: name its inventory with -i")
+        raise NotKnown("the gate requires the cluster's inventory: add -i FILE")
     return replace(wanted, limit="", store=session.target.store, checks=())
 
 

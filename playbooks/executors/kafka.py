@@ -1,4 +1,4 @@
-"""A step that acts through Kafka itself: shown with what it would move, asked, done, and taken back."""
+"""A step that acts through Kafka: shows what it would move, prompts, executes, and can be undone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def do(session: Session, action: Action) -> None:
         session.note("already", action, **_put_back(session, action.step.act))
         return
     session.hold()
-    if not session.yes and session.person.choose("   Do it?", {"y": "yes", "s": "skip it"}) == "s":
+    if not session.yes and session.person.choose("   Run it?", {"y": "yes", "s": "skip it"}) == "s":
         session.note("skipped", action)
         return
     session.note("started", action, act=action.step.act, before=wanted.before, **_changed(wanted))
@@ -54,10 +54,10 @@ def _unthrottle(session: Session, action: Action, cluster: Cluster) -> None:
     try:
         kafka_actions.unthrottle(items, cluster)
     except (ActFailed, CannotRead) as error:
-        session.note("failed", action, why=f"the throttle could not be taken away: {printable(str(error))}")
-        raise Failed(f"the throttle could not be taken away: {printable(str(error))}") from error
+        session.note("failed", action, why=f"cannot remove the throttle: {printable(str(error))}")
+        raise Failed(f"cannot remove the throttle: {printable(str(error))}") from error
     session.note("unthrottled", restores=[[playbook_runs.THROTTLE, item] for item in items])
-    session.show("   the throttle is taken away")
+    session.show("   throttle removed")
 
 
 def _changed(wanted: RunOptions) -> dict[str, list[Any]]:
@@ -78,7 +78,7 @@ def _go_on_without(session: Session, action: Action, error: NotKnown) -> None:
     if session.yes:
         raise error
     try:
-        session.person.choose("   Go on without it?", {"s": "skip it"})
+        session.person.choose("   Continue without it?", {"s": "skip it"})
     except Stopped:
         raise error from None
     session.note("skipped", action, why=printable(str(error)))
@@ -88,7 +88,7 @@ def undo(session: Session, action: Action) -> None:
     """Replicas and leaders as they were, where that moves no data; a drain is only called off."""
     act = kafka_actions.CANCEL if action.step.act == kafka_actions.DRAIN else kafka_actions.ELECT
     if action.step.act not in (kafka_actions.DRAIN, kafka_actions.AWAY):
-        session.show("   leaders stay where they are")
+        session.show("   nothing to undo: leaders stay where they are")
         return
     cluster = _cluster(session)
     wanted = _wanted(session, action, act, cluster)
@@ -101,8 +101,8 @@ def undo(session: Session, action: Action) -> None:
         _unthrottle(session, action, cluster)
         session.note("undo ended", action, **_put_back(session, act))
         return
-    if not session.yes and session.person.choose("   Take it back?", {"y": "yes", "s": "leave it as it is"}) == "s":
-        session.note("undo not wanted", action)
+    if not session.yes and session.person.choose("   Undo it?", {"y": "yes", "s": "leave as is"}) == "s":
+        session.note("undo skipped", action)
         return
     session.note("undo started", action)
     _carry_out(session, action, wanted, cluster)
@@ -113,9 +113,7 @@ def undo(session: Session, action: Action) -> None:
 def _cluster(session: Session) -> Cluster:
     cluster = session.target.cluster
     if cluster is None or not cluster.kafka:
-        raise NotKnown(
-            "Kafka is asked at the servers that the inventory names (`kafka` of the cluster): there are none"
-        )
+        raise NotKnown("the inventory names no Kafka servers (`kafka` of the cluster)")
     return cluster
 
 
@@ -150,7 +148,7 @@ def _throttle_left(session: Session, action: Action, cluster: Cluster) -> str:
             return ""
     except (CannotRead, Failed) as error:
         session.show(f"   {printable(str(error))}")
-    return "; the throttle stays until the copying is done or called off: resume, or undo"
+    return "; the throttle remains until the copy has finished or is cancelled: resume or undo the run"
 
 
 def broker_id(session: Session) -> int | None:

@@ -1,6 +1,6 @@
-"""What a playbook does through Kafka: leaders away and home, replicas off a broker, moves called off.
+"""What a playbook does through Kafka: move leaders away and back, drain a broker, cancel reassignments.
 
-Each act first says what it would do. All but a drain move no data.
+Each action first shows what it would do. Only a drain moves data.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def look(cluster: Cluster) -> KafkaFacts:
     """What the cluster says of itself now. CannotRead where the partitions are not told either."""
     facts = reader.read(cluster.kafka, client_properties.of(cluster.name))
     if facts.partitions is None:
-        raise CannotRead("; ".join(facts.untold) or "Kafka does not tell its partitions")
+        raise CannotRead("; ".join(facts.untold) or "no partition data from Kafka")
     return facts
 
 
@@ -82,7 +82,7 @@ def plan(
     if act == ELECT:
         return _elect(partitions, broker, before)
     if broker is None:
-        raise CannotMove(f"{act} is for one broker, and this machine has none whose id is known")
+        raise CannotMove(f"{act} requires a broker id, and none is known for this machine")
     if act == AWAY:
         return _away(partitions, broker)
     return _drain(facts, broker, most_percent, mb_per_second)
@@ -94,20 +94,23 @@ def _drain(facts: KafkaFacts, broker: int, most_percent: float, mb_per_second: i
     rest = [one for one in partitions if one not in under_way]
     moves = kafka_moves.drain(rest, facts.brokers, broker, facts.log_dirs or (), most_percent)
     size = sum(one.size_bytes or 0 for one in moves) / 1e9
-    words = [f"{len(moves)} replicas of broker {broker} are copied elsewhere, {size:.1f} GB", *kafka_moves.words(moves)]
+    words = [
+        f"copies {len(moves)} replicas of broker {broker} to other brokers, {size:.1f} GB",
+        *kafka_moves.words(moves),
+    ]
     if under_way:
-        words.append(f"{len(under_way)} more are being copied already")
+        words.append(f"{len(under_way)} more are already being copied")
     living = [one.id for one in facts.brokers if not one.fenced]
     throttle = kafka_throttle.wanted(moves, living, facts.throttled or (), mb_per_second) if moves else {}
     if throttle:
-        words.append(f"copying is throttled to {mb_per_second} MB/s a broker until it is done")
+        words.append(f"throttled to {mb_per_second} MB/s per broker until the copy has finished")
     return RunOptions(DRAIN, tuple(words), moves, throttle=throttle, under_way=under_way)
 
 
 def cancel(partitions: Sequence[Partition]) -> RunOptions:
     """Call off what is under way of these partitions."""
     moving = tuple(one for one in partitions if one.adding or one.removing)
-    return RunOptions(CANCEL, (f"{len(moving)} reassignments are called off", *(one.name for one in moving[:10])),
+    return RunOptions(CANCEL, (f"cancels {len(moving)} reassignments", *(one.name for one in moving[:10])),
                   cancelled=moving)  # fmt: skip
 
 
@@ -116,8 +119,8 @@ def _elect(partitions: Sequence[Partition], broker: int | None, before: Order) -
     whose = "" if broker is None else f" of broker {broker}"
     put_back = [one._replace(replicas=moves.get(one, one.replicas)) for one in partitions]
     leaders = tuple(kafka_moves.home(put_back, broker))
-    words = (f"{len(moves)} partitions get their order of replicas back, and {len(leaders)} preferred leaders{whose} "
-             "are elected; no data moves")  # fmt: skip
+    words = (f"restores the replica order of {len(moves)} partitions and elects {len(leaders)} preferred "
+             f"leaders{whose}; no data moves")  # fmt: skip
     return RunOptions(ELECT, (words, *(one.name for one in leaders[:10])), moves, leaders)
 
 
@@ -125,8 +128,11 @@ def _away(partitions: Sequence[Partition], broker: int) -> RunOptions:
     moves = kafka_moves.last_place(partitions, broker)
     stuck = kafka_moves.stuck(partitions, broker)
     leaders = tuple(one._replace(replicas=new) for one, new in moves.items() if one.leader == broker)
-    words = [f"{len(leaders)} leaders of broker {broker} go to other brokers; no data moves", *kafka_moves.words(moves)]
-    words += [f"{name} stays: no other replica is in sync" for name in stuck[:10]]
+    words = [
+        f"moves {len(leaders)} leaders of broker {broker} to other brokers; no data moves",
+        *kafka_moves.words(moves),
+    ]
+    words += [f"{name} keeps its leader: no other replica is in sync" for name in stuck[:10]]
     return RunOptions(AWAY, tuple(words), moves, leaders)
 
 
@@ -166,7 +172,7 @@ def _failure(error: Exception) -> Exception:
     from kafka.errors import KafkaError
 
     if isinstance(error, (KafkaError, OSError)):
-        return ActFailed(f"Kafka says {type(error).__name__} {error}"[:300].strip())
+        return ActFailed(f"Kafka: {type(error).__name__} {error}"[:300].strip())
     return error
 
 
@@ -181,7 +187,7 @@ def _reassign(admin: Any, moves: Mapping[Partition, Sequence[int] | None]) -> No
     asked = {_topic_partition(one): None if new is None else list(new) for one, new in moves.items()}
     answers = admin.alter_partition_reassignments(asked)
     for key in asked:
-        error = answers.get(key, "no answer")
+        error = answers.get(key, "no reply")
         gone = asked[key] is None and getattr(error, "__name__", "") == "NoReassignmentInProgressError"
         if error is not None and not gone:
             raise ActFailed(f"{key.topic}-{key.partition}: {getattr(error, '__name__', error)}")
@@ -201,7 +207,7 @@ def _wait(admin: Any, batch: Moves, until: float, show: Show) -> None:
             show(f"   {left} of {len(batch)} partitions are still being moved")
             told = left
         if time.monotonic() > until:
-            raise ActFailed(f"{left} partitions are still being moved; Kafka goes on with them")
+            raise ActFailed(f"timed out: {left} partitions are still being moved; Kafka continues in the background")
         time.sleep(min(LOOK_EVERY_S, max(until - time.monotonic(), 0.1)))
 
 

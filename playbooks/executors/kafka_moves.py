@@ -1,4 +1,4 @@
-"""Which replicas and leaders to move where: pure, from what a cluster says of itself."""
+"""Which replicas and leaders to move where: pure, from a cluster's metadata."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def words(moves: Moves, most: int = 10) -> list[str]:
     """A sentence for each, at most so many."""
     rows = [f"{one.name}: replicas {_list(one.replicas)} -> {_list(new)}" for one, new in sorted(moves.items())]
     left = len(rows) - most
-    return [*rows[:most], *([f"… and {left} partitions more"] if left > 0 else [])]
+    return [*rows[:most], *([f"… {left} more partitions"] if left > 0 else [])]
 
 
 def _list(ids: Sequence[int]) -> str:

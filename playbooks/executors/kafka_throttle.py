@@ -1,7 +1,7 @@
-"""How fast replicas are copied by a drain: set for its brokers and partitions before it, and taken away behind it.
+"""The replication throttle of a drain: set on its brokers and partitions before the copy, removed afterwards.
 
-Kafka's own settings, as kafka-reassign-partitions.sh --throttle sets them. Only the replicas of these moves are held
-back, and what somebody else throttled already stays as it is.
+The same settings as kafka-reassign-partitions.sh --throttle. Only the replicas being moved are throttled; existing
+throttles are kept.
 """
 
 from __future__ import annotations
@@ -79,4 +79,4 @@ def _check(answers: Mapping[str, Mapping[str, Any]]) -> None:
 
     wrong = [f"{name}: {answer}" for named in answers.values() for name, answer in named.items() if answer != "OK"]
     if wrong:
-        raise KafkaError(f"of the throttle: {'; '.join(wrong[:3])}")
+        raise KafkaError(f"setting the throttle failed: {'; '.join(wrong[:3])}")

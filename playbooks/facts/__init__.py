@@ -1,4 +1,4 @@
-"""What is true of one machine: each kind of fact is found by read-only commands there and by the agent's findings."""
+"""Facts of one machine: each kind is gathered with read-only commands there and from the agent's findings."""
 
 from __future__ import annotations
 
@@ -103,14 +103,14 @@ def find(need: str, kind: str, look: Look, choice: Choice, of: Fact | None = Non
             return Fact(kind, {})
         return fact(kind, _chosen(need, kind, look, choice, of, candidates).values())
     except (CannotTell, NotApplicable, BadFact) as error:
-        raise NotFound(f"{need} ({kind}) cannot be told: {printable(str(error))}") from error
+        raise NotFound(f"cannot determine {need} ({kind}): {printable(str(error))}") from error
 
 
 def _chosen(
     need: str, kind: str, look: Look, choice: Choice, of: Fact | None, candidates: Sequence[Candidate]
 ) -> Candidate:
     if not candidates:
-        raise NotFound(f"{look.host.name} has no {kind} for {need}")
+        raise NotFound(f"{look.host.name}: no {kind} found for {need}")
     wanted = choice.named.get(need) or (choice.disk if kind in DISKS else "")
     if wanted:
         return _only(need, kind, wanted, [one for one in candidates if _called(one, wanted)], candidates)
@@ -131,10 +131,10 @@ def _only(need: str, kind: str, wanted: str, found: Sequence[Candidate], known: 
         return found[0]
     rows = [f"  {printable(one.shown)}" for one in (found or known)[:MOST_LISTED]]
     if wanted and not found:
-        words = f"no {kind} is called {printable(wanted)!r}; there are:"
+        words = f"no {kind} named {printable(wanted)!r}; found:"
     else:
         how = "--disk SERIAL" if kind in DISKS else f"--item ITEM or --choose {need}=NAME"
-        words = f"which {kind} is meant? Say it with {how}:"
+        words = f"several candidates for {kind}; choose one with {how}:"
     raise NotFound("\n".join([words, *rows]))
 
 

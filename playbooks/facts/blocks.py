@@ -81,7 +81,7 @@ def _disks(view: View) -> list[Block]:
         rows = json.loads(view.out("lsblk", "--json", "--bytes", "--output", COLUMNS))["blockdevices"]
         return [_block(row, mounted, 0) for row in rows]
     except (ValueError, KeyError, TypeError, RecursionError, AttributeError) as error:
-        raise CannotTell(f"lsblk answers oddly: {type(error).__name__}") from error
+        raise CannotTell(f"unexpected output from lsblk: {type(error).__name__}") from error
 
 
 def _block(row: Mapping[str, Any], mounted: Mapping[str, Sequence[str]], depth: int) -> Block:
@@ -220,4 +220,4 @@ def names(disk: Block) -> tuple[str, ...]:
 def words(disk: Block) -> str:
     """A disk for a person."""
     size = f"{disk.size_bytes / 1e12:.1f} TB" if disk.size_bytes >= 1e12 else f"{disk.size_bytes / 1e9:.1f} GB"
-    return f"{disk.device}, {disk.model or 'disk'}, {size}, serial {disk.serial or 'not told'}"
+    return f"{disk.device}, {disk.model or 'disk'}, {size}, serial {disk.serial or 'unknown'}"

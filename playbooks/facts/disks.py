@@ -32,9 +32,7 @@ def _jbod_disk(look: Look, mount: DataMount) -> Candidate:
         serial,
         *(blocks.names(mount.disk) if mount.disk else ()),
     )
-    shown = (
-        f"{mount.path}: {blocks.words(mount.disk)}" if mount.disk else f"{mount.path}: its disk {serial} is not there"
-    )
+    shown = f"{mount.path}: {blocks.words(mount.disk)}" if mount.disk else f"{mount.path}: disk {serial} not found"
 
     def values() -> Mapping[str, object]:
         metadata = "yes" if servers.metadata_log_below(look, mount.path) else "no"
@@ -133,6 +131,6 @@ def _probed(view: View, device: str) -> list[str]:
     if done.code == 2 and not done.out.strip():
         return []
     if done.code:
-        raise CannotTell(f"blkid cannot look at {device}: {done.said}")
+        raise CannotTell(f"blkid failed on {device}: {done.said}")
     words = dict(row.partition("=")[::2] for row in done.out.splitlines())
     return [word for word in (words.get("TYPE", ""), words.get("PTTYPE", "")) if word]

@@ -1,4 +1,4 @@
-"""Disks behind a RAID controller, by the words of its own tool."""
+"""Disks behind a RAID controller, as reported by its own tool."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _gone(look: Look, array: Array) -> Candidate:
         return {**_of_array(array, number), **partner, "role": str(_missing(_slots(look.view, array), array))}
 
     vanished = _vanished(look)
-    shown = f"{array.device}: a member that is gone {vanished}".strip()
+    shown = f"{array.device}: missing member {vanished}".strip()
     return Candidate((array.name, array.device, vanished), shown, lambda: {**values(), "serial": vanished})
 
 
@@ -124,7 +124,7 @@ def _of_array(array: Array, partition_number: str) -> dict[str, object]:
 def _disk(look: Look, array: Array, member: Member) -> Candidate:
     disk = blocks.disk_of(look.view, member.name) or _by_name(look.view, member.name)
     state = " (failed)" if member.failed else ""
-    shown = f"{array.device}: /dev/{member.name}{state}" + (f", {blocks.words(disk)}" if disk else ", its disk is gone")
+    shown = f"{array.device}: /dev/{member.name}{state}" + (f", {blocks.words(disk)}" if disk else ", disk not found")
     findings = (array.name,) if member.failed and sum(other.failed for other in array.members) == 1 else ()
 
     def values() -> Mapping[str, object]:

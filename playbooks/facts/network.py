@@ -1,4 +1,4 @@
-"""Network cards, with what ethtool tells of them."""
+"""Network interfaces, with their driver, firmware and rings as reported by ethtool."""
 
 from __future__ import annotations
 

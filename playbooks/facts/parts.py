@@ -1,4 +1,4 @@
-"""Parts that only the management controller and the memory controllers name: as the agent's findings call them."""
+"""Parts that only the management controller and the memory controllers name: named as in the agent's findings."""
 
 from __future__ import annotations
 

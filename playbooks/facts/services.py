@@ -1,4 +1,4 @@
-"""Services beside Kafka: antivirus, the firewall's keeper, the time daemon."""
+"""Services beside Kafka: antivirus, the firewall service, the time daemon."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _nftables(view: View) -> dict[str, str] | None:
         chains = [row["chain"] for row in rows if "chain" in row]
         chains = [one for one in chains if one.get("hook") == "input" and one["family"] in ("inet", "ip")]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise CannotTell(f"nft answers oddly: {type(error).__name__}") from error
+        raise CannotTell(f"unexpected output from nft: {type(error).__name__}") from error
     ours = [one for one in chains if not _is_of_iptables(one)]
     if not ours:
         return None

@@ -1,4 +1,4 @@
-"""The machine itself: its boot, what runs it, its kernel's settings; and things that a plan makes up."""
+"""The machine itself: its boot, its init system, its kernel settings; and values that a plan generates."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _findings(playbook: Playbook, target: Target, say: Say, untold: list[str]) -
     try:
         return target.findings(list(dict.fromkeys(checks)), say, write_probe=False) if checks else []
     except CannotLook as error:
-        untold.append(f"the agent's findings cannot be told: {printable(str(error))}")
+        untold.append(f"no findings from the agent: {printable(str(error))}")
         return []
 
 
@@ -122,7 +122,7 @@ def _why(playbook: Playbook, findings: Sequence[Mapping[str, Any]]) -> list[str]
     bad = [one for one in findings if one["status"] not in FINE]
     leading = [one for one in bad if one.get("playbook") == playbook.name or (not ours and _is_named(playbook, one))]
     told = [printable(f"{one['check']} {one['item']} {one['status']}: {one['reason']}") for one in leading]
-    more = [f"and {len(told) - MOST_FINDINGS} more"] if len(told) > MOST_FINDINGS else []
+    more = [f"{len(told) - MOST_FINDINGS} more"] if len(told) > MOST_FINDINGS else []
     return [*told[:MOST_FINDINGS], *more]
 
 
@@ -140,20 +140,20 @@ def _serials(look: Look, playbook: Playbook) -> tuple[str, ...]:
     try:
         return tuple(disk.serial for disk in blocks.disks(look.view) if disk.serial)
     except CannotTell as error:
-        raise CannotPlan(f"the disks of {look.host.name} cannot be told: {printable(str(error))}") from error
+        raise CannotPlan(f"cannot list the disks of {look.host.name}: {printable(str(error))}") from error
 
 
 def changes(before: Plan, now: Plan) -> list[str]:
     """What is not any more as an earlier plan had it, a sentence each."""
     found = []
     if before.playbook.sha256 != now.playbook.sha256:
-        found.append(f"the playbook {now.playbook.name} was changed")
+        found.append(f"the playbook {now.playbook.name} has changed")
     for name, fact in before.facts.items():
         other = now.facts.get(name, Fact(fact.kind, {}))
         for field_name in sorted({*fact.values, *other.values}):
             was, is_now = fact.words(field_name), other.words(field_name)
             if was != is_now:
-                found.append(f"{name}.{field_name} was {was or 'not told'}, is now {is_now or 'not told'}")
+                found.append(f"{name}.{field_name} was {was or 'unknown'}, is now {is_now or 'unknown'}")
     return found
 
 
@@ -204,15 +204,15 @@ def from_json(said: Mapping[str, Any]) -> Plan:
             tuple(said["disks"]), tuple(said["why"]), tuple(said["untold"]), tuple(said["inventories"]),
         )  # fmt: skip
     except loader.PlaybookError as error:
-        raise NoPlan(f"the playbook of that time does not fit this version: {error}") from error
+        raise NoPlan(f"the plan's playbook does not fit this version: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise NoPlan(f"no plan of ours: {type(error).__name__} {error}"[:200]) from error
+        raise NoPlan(f"not a valid plan: {type(error).__name__} {error}"[:200]) from error
 
 
 def load(plan_id: str, store: str) -> Plan:
     """The plan of this id. NoPlan."""
     if not ID.fullmatch(plan_id):
-        raise NoPlan(f"{printable(plan_id)!r} is no id such as 20261121-210733-3f2a")
+        raise NoPlan(f"{printable(plan_id)!r} is not a valid id (expected, for example, 20261121-210733-3f2a)")
     try:
         with open(os.path.join(folder(store), plan_id + ENDING), encoding="utf-8") as file:
             return from_json(json.load(file))

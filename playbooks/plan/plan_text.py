@@ -35,9 +35,9 @@ def _left_out(filling: Filling, number: int, step: Step) -> str:
     """One line for a step that is not for this machine; empty for one that is, or of which it is not known yet."""
     try:
         if not filling.holds(step.when):
-            return f"{number}. left out: {step.name} ({step.when} is not so here)"
+            return f"{number}. skipped: {step.name} ({step.when} is false here)"
         if not filling.actions(number, step):
-            return f"{number}. left out: {step.name} ({step.each} is empty here)"
+            return f"{number}. skipped: {step.name} ({step.each} is empty here)"
     except FoundLater:
         pass
     return ""
@@ -62,20 +62,22 @@ def problems(plan: Plan) -> list[str]:
 def _head(plan: Plan, as_root: bool) -> Iterator[str]:
     yield from comment(f"{plan.playbook.title}: plan {plan.id} for {plan.host}, made {plan.at}. Nothing was changed.")
     yield "#"
-    yield from comment("What it means: " + plan.playbook.means)
-    yield from comment("At risk meanwhile: " + plan.playbook.risk)
+    yield from comment("Meaning: " + plan.playbook.means)
+    yield from comment("Risk: " + plan.playbook.risk)
     for why in plan.why:
-        yield from comment(f"Found: {why}")
+        yield from comment(f"Finding: {why}")
     for untold in plan.untold:
-        yield from comment(f"Not known: {untold}")
+        yield from comment(f"Unknown: {untold}")
     yield "#"
     for name, fact in plan.facts.items():
         yield from comment(f"{name}: {describe(fact)}")
     for name in plan.late:
-        yield from comment(f"{name}: not known yet, found when the first step that names it is reached")
+        yield from comment(f"{name}: determined when the first step that uses it is reached")
     yield "#"
     root = " as root" if as_root else ""
-    yield from comment(f"Commands are for {plan.host}{root}, if nothing else is said. ? asks first, ! destroys data.")
+    yield from comment(
+        f"Run the commands on {plan.host}{root} unless stated otherwise. ? prompts first, ! destroys data."
+    )
     for problem in problems(plan):
         yield from comment(f"CANNOT RUN: {problem}")
 
@@ -84,7 +86,7 @@ def describe(fact: Fact) -> str:
     """All that is known of it."""
     lists = {name: " and ".join(value) for name, value in fact.values.items() if isinstance(value, tuple)}
     told = [f"{name} {lists.get(name) or fact.words(name)}" for name in fields(fact.kind) if name in fact.values]
-    return ", ".join(told) or "there is none on this machine"
+    return ", ".join(told) or "none on this machine"
 
 
 def comment(text: str, indent: str = "# ") -> list[str]:
@@ -99,14 +101,14 @@ def _step(plan: Plan, filling: Filling, number: int, step: Step, seen: set[str])
         filling.holds(step.when)
         actions = filling.actions(number, step)
     except FoundLater as error:
-        yield from comment(f"{error}: only then is it known whether this is for {plan.host}", "#    ")
+        yield from comment(f"{error}: whether this step applies to {plan.host} is determined then", "#    ")
         actions = [Action(str(number), step)]
     if step.note:
         yield from comment(_words(filling, step.note), "#    ")
     late = sorted({name for name in step.uses() if filling.is_late(name)})
     for need in dict.fromkeys(name.need for name in late if name.need not in seen):
         named = ", ".join(variable(name) for name in late if name.need == need)
-        yield from comment(f"found when this step is reached: {named}", "#    ")
+        yield from comment(f"determined when this step is reached: {named}", "#    ")
     for action in actions:
         yield from _action(plan, filling, action)
 
@@ -114,12 +116,12 @@ def _step(plan: Plan, filling: Filling, number: int, step: Step, seen: set[str])
 def _action(plan: Plan, filling: Filling, action: Action) -> Iterator[str]:
     step = action.step
     if step.kind == "confirm":
-        yield from comment(f"a person confirms: {_words(filling, step.words)}", "#    ")
+        yield from comment(f"to confirm: {_words(filling, step.words)}", "#    ")
     elif step.purpose:
-        yield from comment("must be GO" + (", looked at again and again" if step.kind == "wait" else ""), "#    ")
+        yield from comment("must be GO" + (", polled until it is" if step.kind == "wait" else ""), "#    ")
         yield from _wrapped(_gate(plan, step))
     elif step.kind == "kafka":
-        yield from comment(f"through Kafka: {step.act}", "#    ")
+        yield from comment(f"Kafka action: {step.act}", "#    ")
     elif step.check:
         until = show.patience(step)
         item = f" of {_words(filling, step.item)}" if step.item else ""
@@ -136,7 +138,7 @@ def _command(filling: Filling, action: Action) -> Iterator[str]:
         yield from comment("on the controller", "#    ")
     if step.kind == "wait":
         yield from comment(f"until it succeeds{show.patience(step)}", "#    ")
-    for words, said in ((step.done, "done already if this succeeds"), (step.undo, "taken back with")):
+    for words, said in ((step.done, "already done if this succeeds"), (step.undo, "undo")):
         if words:
             yield f"#    {said}: {' '.join(_argument(filling, word, action.each) for word in words)}"
     command = [_argument(filling, word, action.each) for word in step.run]
@@ -222,7 +224,7 @@ def _words(filling: Filling, text: str) -> str:
     """A sentence; what is not known yet stands as its variable."""
     return placeholders.fill(
         text, lambda name: "each" if name == EACH else variable(name) if filling.is_late(name)
-        else filling.value(name) or "(not told)",
+        else filling.value(name) or "(unknown)",
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Why a playbook is not carried out on a machine, each in one sentence, before anything is done there."""
+"""Reasons to refuse a playbook on a machine, one sentence each, before anything is changed there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playbooks.model import Playbook
 from smoketests.remote.agent_output import INSTALLED
 
 # what a need must have, and what to say where it is empty
-EMPTY = {"log_dirs": "no broker of this machine is known to have a log dir on it, so there is nothing to bring back"}
+EMPTY = {"log_dirs": "no known broker of this machine has a log dir on it, so there is nothing to restore"}
 
 
 def rights(playbook: Playbook, host: Host) -> str:
@@ -25,9 +25,9 @@ def rights(playbook: Playbook, host: Host) -> str:
     programs = list(dict.fromkeys(step.run[0] for _number, step in steps))
     number, first = steps[0]
     return (
-        f"refused: on {host.name} our user may start the agent as root and nothing else (`sudo: agent` in the "
-        f"inventory), but from step {number} ({first.name}) on {playbook.name} runs {', '.join(programs)} as root: use "
-        f"an inventory with `sudo: yes` and a user whom the sudoers there allow these commands"
+        f"refused: on {host.name} sudo permits only the agent (`sudo: agent` in the "
+        f"inventory), but {playbook.name} runs {', '.join(programs)} as root from step {number} ({first.name}): use "
+        f"an inventory with `sudo: yes` and a user with sudo rights for these commands"
     )
 
 

@@ -17,7 +17,7 @@ class FoundLater(SmokeError):
 
     def __init__(self, need: str) -> None:
         self.need = need
-        super().__init__(f"{need} is not known yet")
+        super().__init__(f"{need} is determined later")
 
 
 class NotTold(SmokeError):
@@ -61,7 +61,7 @@ class Filling:
 
     def words(self, text: str, each: str = "") -> str:
         """A sentence for a person. FoundLater."""
-        return placeholders.fill(text, lambda name: self.value(name, each) or "(not told)")
+        return placeholders.fill(text, lambda name: self.value(name, each) or "(unknown)")
 
     def holds(self, condition: Condition | None) -> bool:
         """Whether a step is for this machine. FoundLater."""
@@ -83,7 +83,7 @@ class Filling:
     def _needed(self, name: Placeholder, each: str) -> str:
         value = self.value(name, each)
         if not value:
-            raise NotTold(f"{name} is not told by this machine, and the command needs it")
+            raise NotTold(f"{name} is unknown on this machine, and the command requires it")
         return value
 
 

@@ -1,4 +1,4 @@
-"""A plan carried out with a person who agrees: journal, prompt, resume, undo, several machines in turn.
+"""Running a plan with confirmation of each step: journal, prompt, resume, undo, several machines in turn.
 
-Imported by the commands; carries steps out through playbooks.executors.
+Imported by the commands; executes steps through playbooks.executors.
 """

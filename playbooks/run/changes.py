@@ -1,4 +1,4 @@
-"""What a step changes in the cluster that somebody has to put back, for the journal: pure.
+"""Changes of a step that have to be reverted later (units, replica order), for the journal: pure.
 
 `smoketests/gate/playbook_runs.py` reads it there, so that the gate after a maintenance finds what an abandoned run
 left.

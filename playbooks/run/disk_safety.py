@@ -1,4 +1,4 @@
-"""The last look before data is destroyed: is it the disk that is meant, and does nobody need what is on it?"""
+"""The last check before data is destroyed: the disk is the one in the plan, and nothing uses it."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ def refusals(view: View, target: Fact, old: Fact | None, untouched: bool) -> lis
     try:
         return list(_refusals(view, target, old, untouched))
     except CannotTell as error:
-        return [f"the disk cannot be looked at: {error}"]
+        return [f"cannot check the disk: {error}"]
 
 
 def _refusals(view: View, target: Fact, old: Fact | None, untouched: bool) -> Iterator[str]:
     device, serial = target.words("device"), target.words("serial")
     found = [disk for disk in blocks.disks(view, fresh=True) if disk.device == device]
     if not device or len(found) != 1:
-        yield f"there is no disk {device or '(not told)'} any more"
+        yield f"disk {device or '(unknown)'} no longer exists"
         return
     disk = found[0]
     if not serial or disk.serial != serial:
-        yield f"{device} is serial {disk.serial or '(not told)'}, the plan is for serial {serial or '(not told)'}"
+        yield f"{device} has serial {disk.serial or '(unknown)'}, the plan is for serial {serial or '(unknown)'}"
     yield from _in_use(view, disk)
     if old and disk.size_bytes < int(old.words("size_bytes") or 0):
-        yield f"{device} has {disk.size_bytes} bytes, the disk that it replaces {old.words('size_bytes')}"
+        yield f"{device} has {disk.size_bytes} bytes, the disk to be replaced has {old.words('size_bytes')}"
     if untouched and target.kind == "empty-disk" and not disk.children:
         there = disks.signatures(view, device)
         if there:
-            yield f"{device} is not empty any more: {', '.join(there)}"
+            yield f"{device} is no longer empty: {', '.join(there)}"
 
 
 def _in_use(view: View, disk: Block) -> Iterator[str]:
@@ -54,11 +54,11 @@ def _in_use(view: View, disk: Block) -> Iterator[str]:
         if one.fstype in MEMBERS:
             yield f"{one.device} is a {one.fstype}"
         if one is not disk and one.type != "part":
-            yield f"{one.device} ({one.type}) is made of it"
+            yield f"{one.device} ({one.type}) is built on it"
         for holder in _holders(view, one.name):
             yield f"{one.device} is held by {holder}"
     if disk.name in blocks.system_disks(view):
-        yield f"{disk.device} carries the system"
+        yield f"{disk.device} is a system disk"
     for number, word in enumerate(_swaps(view)):
         if number and word in {one.device for one in disk.tree()}:
             yield f"{word} is swap"
@@ -87,5 +87,5 @@ def moved(view: View, facts: Iterator[tuple[str, Fact, str]]) -> list[str]:
         if field in DEVICES and serial and device:
             now = blocks.disk_of(view, device.rpartition("/")[2])
             if now and now.serial != serial:
-                found.append(f"{need}.{field} {device} is serial {now.serial or '(not told)'} now, was {serial}")
+                found.append(f"{need}.{field} {device} now has serial {now.serial or '(unknown)'}, had {serial}")
     return list(dict.fromkeys(found))

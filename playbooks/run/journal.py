@@ -43,7 +43,7 @@ class Journal:
 def path_of(store: str, run_id: str) -> str:
     """NoPlan for what is no id."""
     if not ID.fullmatch(run_id):
-        raise NoPlan(f"{run_id[:80]!a} is no id such as 20261121-210733-3f2a; `smoke playbook log` lists them")
+        raise NoPlan(f"{run_id[:80]!a} is not a valid id; `smoke playbook log` lists all runs")
     return os.path.join(folder(store), run_id + ENDING)
 
 
@@ -54,7 +54,9 @@ def begin(plan: Plan, store: str, who: str) -> Journal:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o640)
     except FileExistsError:
-        raise InUse(f"the plan {plan.id} was run before: smoke playbook resume {plan.id}, or plan again") from None
+        raise InUse(
+            f"plan {plan.id} has already been run: resume it (smoke playbook resume {plan.id}) or plan again"
+        ) from None
     take(handle, path, [])
     journal = Journal(path, handle, plan, [])
     journal.write("planned", plan=to_json(plan))
@@ -80,11 +82,11 @@ def read(run_id: str, store: str) -> list[Event]:
     try:
         events = journals.events(path)
     except FileNotFoundError:
-        raise NoPlan(f"{store} knows no run {run_id}; `smoke playbook log` lists them") from None
+        raise NoPlan(f"no run {run_id} in {store}; `smoke playbook log` lists all runs") from None
     except OSError as error:
         raise NoPlan(f"{path}: {error.strerror}") from error
     if not events or "plan" not in events[0]:
-        raise NoPlan(f"{path} does not begin with a plan")
+        raise NoPlan(f"{path} does not start with a plan")
     return events
 
 
@@ -111,9 +113,11 @@ def take(handle: int, path: str, events: list[Event]) -> None:
     except BlockingIOError:
         os.close(handle)
         last = next((event for event in reversed(events) if event.get("who")), {})
-        who = last.get("who", "somebody")
+        who = last.get("who", "another process")
         since = last.get("at", "now")
-        raise InUse(f"{who} carries {os.path.basename(path)} out since {since}; it ends with that program") from None
+        raise InUse(
+            f"{os.path.basename(path)} is in use by {who} since {since}; wait until that program has ended"
+        ) from None
 
 
 def end_line(handle: int, path: str) -> None:

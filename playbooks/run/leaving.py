@@ -1,4 +1,4 @@
-"""Which steps take something away from the cluster: a server, the machine, a disk, a link or a power supply. Pure."""
+"""Which steps take a server, the machine, a disk, a link or a power supply away from the cluster. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a run came, by its journal: pure."""
+"""The progress of a run, from its journal: pure."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ MEANS: Mapping[str, str] = {
     "skipped": SKIPPED,
     "left out": LEFT_OUT,
     "failed": FAILED,
-    "not begun": FAILED,
+    "not started": FAILED,
     "undo started": UNKNOWN,
     "undo ended": UNDONE,
     "undo failed": DONE,
-    "undo not wanted": SKIPPED,
+    "undo skipped": SKIPPED,
 }
 
 
@@ -56,11 +56,9 @@ class Progress:
         if self.over:
             return self.over
         if self.undoing:
-            return f"undo not finished, last step {self.last}"
+            return f"undo unfinished, last step {self.last}"
         state = self.status.get(self.last, "")
-        return (
-            f"at step {self.last}: {'not known how it ended' if state == UNKNOWN else state}" if self.last else "begun"
-        )
+        return f"at step {self.last}: {'outcome unknown' if state == UNKNOWN else state}" if self.last else "started"
 
 
 def of(events: Sequence[Mapping[str, Any]]) -> Progress:

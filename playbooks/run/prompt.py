@@ -1,4 +1,4 @@
-"""Questions to the person at the terminal. Whoever is silent, or goes away, has said no."""
+"""Prompts at the terminal. No answer, or end of input, means no."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class Person:
                 return answer.lower()
             if answer.lower() in ("yes", "y") and "y" in offered:
                 return "y"
-            self._say(f"{printable(answer)!r} is none of them")
-        raise Stopped("no answer that makes sense")
+            self._say(f"{printable(answer)!r} is not a valid answer")
+        raise Stopped("no valid answer")
 
     def type_out(self, question: str, wanted: str) -> None:
         """The person types a word exactly; Stopped if not."""
         for _ in range(TRIES):
-            self._ask(f"{question} (q stops here): ")
+            self._ask(f"{question} (q to stop): ")
             answer = self._answer()
             if answer == wanted:
                 return
             if answer.lower() == "q":
                 raise Stopped("you stopped it")
-            self._say(f"that is {printable(answer)!r}, not what is asked for")
-        raise Stopped("no answer that makes sense")
+            self._say(f"{printable(answer)!r} does not match")
+        raise Stopped("no valid answer")
 
     def _ask(self, words: str) -> None:
         sys.stdout.write(words)
@@ -60,7 +60,7 @@ class Person:
         line = self._read()
         if line is None:
             sys.stdout.write("\n")
-            raise Stopped("nobody answers")
+            raise Stopped("no answer: end of input")
         if not sys.stdin.isatty():
             sys.stdout.write(printable(line.strip()) + "\n")
         return line.strip()
@@ -91,7 +91,7 @@ class Interrupts:
         if not self._gentle or self.asked:
             raise KeyboardInterrupt
         self.asked = True
-        self._say("the command is let to its end, then we stop; Ctrl-C again leaves it behind")
+        self._say("stopping after the current command; Ctrl-C again stops at once and leaves it running")
 
     @contextlib.contextmanager
     def gently(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""One playbook for several machines of a cluster, one after the other: what is kept of it, and which machine is next.
+"""One playbook on several machines of a cluster, one at a time: its journal, and which machine is next.
 
 STORE/playbooks/ID.roll.jsonl names the machines and the run of each; each run has its own journal, as any other.
 """
@@ -111,7 +111,7 @@ def read(store: str, roll_id: str) -> Roll:
         hosts, inventories = (tuple(map(str, said[field])) for field in ("hosts", "inventories"))
         roll = Roll(roll_id, path, where, sha256, name, hosts, inventories)
     except (OSError, IndexError, KeyError, TypeError) as error:
-        raise NoPlan(f"{path} does not begin with the machines of a roll: {type(error).__name__}") from error
+        raise NoPlan(f"{path} does not start with the machines of a rolling run: {type(error).__name__}") from error
     for row in rows[1:]:
         roll.take(row)
     return roll
@@ -120,7 +120,7 @@ def read(store: str, roll_id: str) -> Roll:
 def path_of(store: str, roll_id: str) -> str:
     """NoPlan for what is no id."""
     if not ID.fullmatch(roll_id):
-        raise NoPlan(f"{roll_id[:80]!a} is no id such as 20261121-210733-3f2a; `smoke playbook log` lists them")
+        raise NoPlan(f"{roll_id[:80]!a} is not a valid id; `smoke playbook log` lists all runs")
     return os.path.join(plan.folder(store), roll_id + ENDING)
 
 

@@ -1,4 +1,4 @@
-"""Carry a playbook out, go on with a run that ended half-way, and take one back."""
+"""Run a playbook, continue an interrupted run, and undo one."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _actions(session: Session, number: int, step: Step) -> Iterator[Action]:
             session.learn(error)
     if not actions:
         _head(session, Action(str(number), step))
-        session.show(f"   left out: {step.when if not wanted else f'{step.each} is empty here'}")
+        session.show(f"   skipped: {step.when if not wanted else f'{step.each} is empty here'}")
         session.note("left out", Action(str(number), step))
     yield from actions
 
@@ -108,11 +108,11 @@ def _confirm(session: Session, action: Action) -> None:
     for row in show.wrapped(printable(words), 3):
         session.show(row)
     if session.yes and not action.step.unattended:
-        raise NotKnown("only a person can confirm this: resume without --yes")
+        raise NotKnown("this must be confirmed by a person: resume without --yes")
     if session.yes:
         session.show("   confirmed by --yes")
     else:
-        session.person.choose("   Is it so?", {"y": "yes"})
+        session.person.choose("   Confirm?", {"y": "yes"})
     session.note("confirmed", action, **({"how": "--yes"} if session.yes else {}))
 
 
@@ -148,7 +148,7 @@ def _undo(session: Session, action: Action, status: str) -> None:
         kafka.undo(session, action)
         return
     if not step.undo:
-        session.show(f"   cannot be taken back: {step.no_undo or 'this playbook knows no way'}")
+        session.show(f"   cannot be undone: {step.no_undo or 'the playbook defines no undo'}")
         return
     try:
         argv = session.filling().argv(step.undo, action.each)
@@ -157,10 +157,10 @@ def _undo(session: Session, action: Action, status: str) -> None:
     session.hold()
     session.check_devices(_without_danger(action), step.uses())
     if status == UNKNOWN:
-        session.show("   it began, and nobody wrote down how it ended")
+        session.show("   started earlier, outcome unknown")
     command.show_command(session, argv, "")
-    if not session.yes and session.person.choose("   Take it back?", {"y": "yes", "s": "leave it as it is"}) == "s":
-        session.note("undo not wanted", action)
+    if not session.yes and session.person.choose("   Undo it?", {"y": "yes", "s": "leave as is"}) == "s":
+        session.note("undo skipped", action)
         return
     if step.on == "host" and leaving.command_takes_away(argv, session.servers):
         gate.still_go(session, action)
@@ -175,9 +175,9 @@ def _run_undo(session: Session, action: Action, argv: tuple[str, ...]) -> None:
             outcome = command.machine_of(session, action).run(argv, action.step.seconds, mark=session.mark(action))
     except NotRun as error:
         session.note("undo failed", action, why=printable(str(error)))
-        raise NotKnown(f"it did not begin: {printable(str(error))}") from error
+        raise NotKnown(f"the command did not start: {printable(str(error))}") from error
     except Lost as error:
-        raise NotKnown(f"{printable(str(error))}: look there, then undo again") from error
+        raise NotKnown(f"{printable(str(error))}: check the host, then undo again") from error
     command.show_output(session, outcome)
     if outcome.code:
         session.note("undo failed", action, exit_code=outcome.code, said=printable(outcome.said))

@@ -1,4 +1,4 @@
-"""One run while it is carried out: its plan and journal, the machine, the person, and what was found on the way."""
+"""A run in progress: its plan and journal, the machine, the prompt, and the facts determined on the way."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Session:
             found = find(name, need.kind, look, choice, facts.get(need.of), need.optional)
         except NotFound as why:
             raise NotKnown(
-                f"{why}\nWhen it is there: smoke playbook resume {self.plan.id} --choose {name}=NAME"
+                f"{why}\nOnce it is available: smoke playbook resume {self.plan.id} --choose {name}=NAME"
             ) from why
         self.note("fact", need=name, fact=as_json(found))
         self.show(f"{name}: " + ", ".join(f"{key} {found.words(key)}" for key in found.values))
@@ -117,7 +117,7 @@ class Session:
         try:
             found = disk_safety.moved(view, _named(known, words))
         except CannotTell as error:
-            raise NotKnown(f"the disks of {self.target.name} cannot be looked at: {error}") from error
+            raise NotKnown(f"cannot check the disks of {self.target.name}: {error}") from error
         need = action.step.destroys
         if need:
             untouched = need not in self.progress.touched
@@ -134,7 +134,7 @@ class Session:
         try:
             ours = self._kept(minutes) or self._taken(cluster, purpose or self.playbook.name, minutes)
         except lock.Held as error:
-            raise Failed(f"another maintenance is open: {error}") from error
+            raise Failed(f"another maintenance is in progress: {error}") from error
         except lock.CannotLock as error:
             raise NotKnown(str(error)) from error
         fields = {**vars(ours), "hosts": list(ours.hosts)}
@@ -147,7 +147,7 @@ class Session:
             try:
                 self.hold(minutes=LOCK_MINUTES + 2 * seconds / 60)  # renewed when less than half of it is left
             except NotKnown as error:  # it may lie in the very server that is waited for
-                self.show(f"   the lock could not be made longer: {printable(str(error))}")
+                self.show(f"   cannot renew the lock: {printable(str(error))}")
 
     def _taken(self, cluster: str, purpose: str, minutes: float) -> lock.Lock:
         """A new one; or that of this very run, which was killed before it could write down that it has it."""
@@ -187,7 +187,7 @@ class Session:
             try:
                 shared_lock.release(ours, self.target.cluster)
             except lock.CannotLock as error:
-                self.say(f"the lock {ours.id} could not be released: {error}")
+                self.say(f"cannot release the lock {ours.id}: {error}")
             self.note("unlocked", lock=ours.id)
 
 

@@ -113,7 +113,7 @@ def test_a_wait_whose_lock_somebody_else_has_by_now_ends(desk: Desk) -> None:
     change(desk, id="0badcafe", owner="bob@bastion (pid 7)", until=time.time() + 3600)
     code, out = desk.end(process)
 
-    assert code == 2 and "another maintenance is open" in out and "bob@bastion" in out
+    assert code == 2 and "another maintenance is in progress" in out and "bob@bastion" in out
 
 
 def test_a_person_who_thinks_for_longer_than_the_lock_lasts_does_not_go_on_without_it(desk: Desk) -> None:
@@ -123,7 +123,7 @@ def test_a_person_who_thinks_for_longer_than_the_lock_lasts_does_not_go_on_witho
     change(desk, id="0badcafe", owner="bob@bastion (pid 7)", until=time.time() + 3600)
     code, out = desk.end(process, "y")
 
-    assert code == 2 and "another maintenance is open" in out
+    assert code == 2 and "another maintenance is in progress" in out
     assert not (desk.folder / "taken").exists()
 
 
@@ -137,7 +137,7 @@ class Keeping:
     def keep(self) -> None:
         self.kept += 1
         if self.kept > 3:
-            raise Failed("another maintenance is open")
+            raise Failed("another maintenance is in progress")
 
     def show(self, words: str) -> None:
         assert words

@@ -103,7 +103,7 @@ def test_a_disk_that_is_gone_is_still_known_by_its_mount() -> None:
 def test_of_several_empty_disks_the_one_that_is_newer_than_the_plan_is_meant() -> None:
     machine = jbod(disk("sdc", "SPARE"), disk("sdd", "NEW"))
     machine.commands |= {"wipefs": "# offset,uuid,label,type\n", "blkid": ""}
-    with pytest.raises(NotFound, match="which empty-disk is meant"):
+    with pytest.raises(NotFound, match="several candidates for empty-disk"):
         found("empty-disk", machine)
 
     assert found("empty-disk", machine, disks_before=("SPARE",)).words("serial") == "NEW"
@@ -111,7 +111,7 @@ def test_of_several_empty_disks_the_one_that_is_newer_than_the_plan_is_meant() -
 
 @pytest.mark.parametrize("answer", ["", "{}", "[]", '{"blockdevices": 3}', "[" * 2000])
 def test_an_odd_answer_of_lsblk_is_told(answer: str) -> None:
-    with pytest.raises(NotFound, match=r"lsblk answers oddly|has no jbod-disk"):
+    with pytest.raises(NotFound, match=r"unexpected output from lsblk|no jbod-disk found"):
         found("jbod-disk", Told({"lsblk": answer}, {"/proc/self/mountinfo": MOUNTED, "/etc/fstab": "x /y z w"}))
 
 
@@ -132,16 +132,16 @@ IN_USE = {
     "a mount": (disk("sdc", "NEW", mountpoint="/x"), "is mounted at /x"),
     "a mounted partition": (disk("sdc", "NEW", part("sdc1", mountpoint="/x")), "/dev/sdc1 is mounted at /x"),
     "swap": (disk("sdc", "NEW", part("sdc1", mountpoint="[SWAP]")), "is mounted at [SWAP]"),
-    "an array": (disk("sdc", "NEW", disk("md0", type="raid10")), "/dev/md0 (raid10) is made of it"),
-    "a volume": (disk("sdc", "NEW", part("sdc1", disk("dm-0", type="lvm"))), "/dev/dm-0 (lvm) is made of it"),
+    "an array": (disk("sdc", "NEW", disk("md0", type="raid10")), "/dev/md0 (raid10) is built on it"),
+    "a volume": (disk("sdc", "NEW", part("sdc1", disk("dm-0", type="lvm"))), "/dev/dm-0 (lvm) is built on it"),
     "an array that sleeps": (disk("sdc", "NEW", part("sdc1", fstype="linux_raid_member")), "is a linux_raid_member"),
     "a volume group that sleeps": (disk("sdc", "NEW", fstype="LVM2_member"), "is a LVM2_member"),
     "an encrypted disk": (disk("sdc", "NEW", fstype="crypto_LUKS"), "is a crypto_LUKS"),
-    "the system": (disk("sdc", "NEW", part("sdc1", mountpoint="/boot")), "carries the system"),
-    "another disk": (disk("sdc", "OTHER"), "/dev/sdc is serial OTHER, the plan is for serial NEW"),
-    "a disk without a serial number": (disk("sdc"), "is serial (not told)"),
-    "a smaller disk": (disk("sdc", "NEW", size=3_999_999_999_999), "the disk that it replaces"),
-    "no disk": (disk("sdx", "NEW"), "there is no disk /dev/sdc"),
+    "the system": (disk("sdc", "NEW", part("sdc1", mountpoint="/boot")), "is a system disk"),
+    "another disk": (disk("sdc", "OTHER"), "/dev/sdc has serial OTHER, the plan is for serial NEW"),
+    "a disk without a serial number": (disk("sdc"), "has serial (unknown)"),
+    "a smaller disk": (disk("sdc", "NEW", size=3_999_999_999_999), "the disk to be replaced has"),
+    "no disk": (disk("sdx", "NEW"), "disk /dev/sdc no longer exists"),
 }  # fmt: skip
 
 
@@ -171,14 +171,14 @@ def test_what_holds_a_disk_without_a_name_in_lsblk_is_seen_too() -> None:
 def test_a_disk_that_cannot_be_looked_at_is_never_overwritten() -> None:
     (said,) = disk_safety.refusals(View(Told()), TARGET, OLD, untouched=True)
 
-    assert "cannot be looked at" in said
+    assert "cannot check the disk" in said
 
 
 def test_a_device_that_is_another_disk_by_now_stops_a_step_that_names_it() -> None:
     view = View(jbod(disk("sdc", "OTHER")))
 
     assert disk_safety.moved(view, iter([("disk", OLD, "device")])) == [
-        "disk.device /dev/sdc is serial OTHER now, was OLD"
+        "disk.device /dev/sdc now has serial OTHER, had OLD"
     ]
     assert (
         disk_safety.moved(view, iter([("disk", Fact("jbod-disk", {**OLD.values, "device": "/dev/sdx"}), "device")]))

@@ -101,13 +101,13 @@ class Operator:
 
     def _answer(self, asked: str, hands: list[Callable[[], object]]) -> str:
         last = asked.rstrip(" ").rpartition("\n")[2]
-        if "Go on without it?" in last:
+        if "Continue without it?" in last:
             return "s"
-        if last.endswith("]") and "Is it so?" in last:
+        if last.endswith("]") and "Confirm?" in last:
             if hands:
                 hands.pop(0)()
             return "y"
-        if last.endswith("(q stops here):"):
+        if last.endswith("(q to stop):"):
             return self.new_serial
         return "y" if last.endswith("q stop here]") else ""
 
@@ -192,7 +192,7 @@ def test_a_raid10_disk_is_replaced_and_its_array_rebuilt(operator: Operator) -> 
     assert re.search(r"State : (clean|active)\s*$", detail, re.MULTILINE), detail
     assert f"/dev/{host.kernel_names()['RKMD9']}" in detail
     assert host.run("cat", "/srv/md7/data").stdout == "precious\n"
-    assert "is whole again" in said
+    assert "is rebuilt" in said
     host.sh("umount /srv/md7; mdadm -q --stop /dev/md7")
 
 

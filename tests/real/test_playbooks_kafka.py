@@ -49,7 +49,7 @@ def test_leaders_go_away_and_come_home_in_their_own_order(site: GateSite, desk: 
 
     away = desk.smoke("run", "book", answers="yq")
     assert away.returncode == 1, away.stdout + away.stderr
-    assert "leaders of broker 1 go to other brokers; no data moves" in away.stdout
+    assert "leaders of broker 1 to other brokers; no data moves" in away.stdout
     site.kafka.until("no leader", lambda _facts: led_by(site, 1) == 0 and len(order(site)) == 3)
     assert all(replicas[-1] == 1 for replicas in order(site) if 1 in replicas[:1]) and order(site) != HOME
     home = desk.smoke("resume", desk.run_id, answers="yy")
@@ -83,13 +83,13 @@ def test_a_broker_is_drained_when_there_are_enough_others(site: GateSite, desk: 
         refused = desk.smoke("run", "book", answers="y")
         assert refused.returncode == 2, refused.stdout + refused.stderr
         assert "3 replicas and only 2 other brokers live" in refused.stderr
-        assert order(site, "small") == [(1, 2), (2, 1)], "nothing was begun"
+        assert order(site, "small") == [(1, 2), (2, 1)], "nothing was started"
         site.kafka.delete("orders")
 
         drained = desk.smoke("resume", desk.run_id, answers="y")
 
         assert drained.returncode == 0, drained.stdout + drained.stderr
-        assert "2 replicas of broker 1 are copied elsewhere" in drained.stdout
+        assert "copies 2 replicas of broker 1 to other brokers" in drained.stdout
         site.kafka.until("copied", lambda _facts: order(site, "small") == [(3, 2), (2, 3)])
         site.kafka.settle()
     finally:
@@ -107,7 +107,7 @@ def test_reassignments_are_called_off(site: GateSite, desk: Desk) -> None:
         answer = desk.smoke("run", "book", answers="y")
 
         assert answer.returncode == 0, answer.stdout + answer.stderr
-        assert "1 reassignments are called off" in answer.stdout and "moving-0" in answer.stdout
+        assert "cancels 1 reassignments" in answer.stdout and "moving-0" in answer.stdout
         site.kafka.until("called off", lambda _facts: sorted(order(site, "moving")[0]) == [2, 3])
     finally:
         site.kafka.throttle("moving", None)
@@ -186,12 +186,12 @@ def test_a_go_from_before_another_broker_died_is_asked_again_and_refused(site: G
         site.kafka.brokers[3].wait()
         site.kafka.settle()
 
-    assert code == 2 and "refused: the gate says NO-GO now" in out, out
+    assert code == 2 and "refused: the gate's answer is now NO-GO" in out, out
     assert again.returncode == 2, again.stdout + again.stderr
-    assert "the gate is asked again" in again.stdout
+    assert "running the gate again" in again.stdout
     assert not (desk.folder / "away").exists()
     assert desk.smoke("resume", desk.run_id, "--max-go-age", "0", answers="y").returncode == 0
-    assert (desk.folder / "away").exists() and desk.told("asked again") == ["asked again 2"]
+    assert (desk.folder / "away").exists() and desk.told("gate repeated") == ["gate repeated 2"]
 
 
 def test_a_plan_of_ours_for_a_real_broker_names_its_facts(site: GateSite, desk: Desk) -> None:

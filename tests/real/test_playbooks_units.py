@@ -67,7 +67,7 @@ def in_the_middle(desk: Desk, *words: str) -> subprocess.Popen[str]:
     second = "== kafka-a02 (2 of 3)"
     wait_for(
         "the second machine",
-        lambda: "Give its leaders" in desk.printed.partition(second)[2] or process.poll() is not None, 300,
+        lambda: "Move its leaders" in desk.printed.partition(second)[2] or process.poll() is not None, 300,
     )  # fmt: skip
     process.send_signal(signal.SIGSTOP)
     return process
@@ -88,8 +88,8 @@ def test_a_roll_stops_when_another_broker_dies_and_leaves_nothing_held_nor_moved
         cluster.revive(3)
 
     assert code in (2, 3), out
-    assert "stopped at kafka-a02" in out and "1 of 3 are done, left: kafka-a02, kafka-a03" in out
-    assert "the gate says NO-GO now" in out or "Kafka" in out
+    assert "stopped at kafka-a02" in out and "1 of 3 done, left: kafka-a02, kafka-a03" in out
+    assert "the gate's answer is now NO-GO" in out or "Kafka" in out
     assert [now - then for now, then in zip(after, before)] == [1, 0, 0], "the second was not restarted"
     assert held == [], out
     assert whole_again(cluster)
@@ -192,8 +192,8 @@ def test_a_broker_leaves_its_cluster_for_good_as_the_playbook_says(cluster: Unit
         cluster.site.kafka.settle()
 
     assert answer.returncode == 0, answer.stdout + answer.stderr
-    assert replicas == [{1, 2}] * 3 and "copying is throttled to 50 MB/s" in answer.stdout
-    assert throttled == [()] and "the throttle is taken away" in answer.stdout
+    assert replicas == [{1, 2}] * 3 and "throttled to 50 MB/s" in answer.stdout
+    assert throttled == [()] and "throttle removed" in answer.stdout
     assert "ActiveState=inactive" in state and not enabled
     assert behind.answer == "GO", behind
     assert left_behind(desk) == []

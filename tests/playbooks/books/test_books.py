@@ -163,7 +163,7 @@ def test_no_broker_starts_at_boot_while_its_data_mount_is_away_for_repair() -> N
 def test_whoever_takes_a_machine_out_of_the_inventory_has_nothing_left_that_needs_it_there(name: str) -> None:
     steps = book(name).steps
     for at, step in enumerate(steps):
-        if step.kind == "confirm" and "out of the inventory" in step.words:
+        if step.kind == "confirm" and "from the inventory" in step.words:
             assert at == len(steps) - 1
 
 

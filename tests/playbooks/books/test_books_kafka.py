@@ -135,23 +135,23 @@ def test_a_kraft_broker_serves_its_other_disk_and_fills_the_new_one(tmp_path: pa
             client.create_topics([NewTopic("smoke", 6, 2)])
             client.close()
             wait_for("replicas on both disks", lambda: all(count for _error, count in log_dirs(one, 2).values()), 60)
-            wait_for("replicas in step", lambda: in_sync(one) == {2}, 60)
+            wait_for("replicas in sync", lambda: in_sync(one) == {2}, 60)
             time.sleep(6)  # the controller learns which disk a replica is on a moment later, and tells nobody
 
         shutil.rmtree(disk.log_dir)  # the old disk is unmounted: its mount point is empty
-        disk.do("Close the empty mount point")
-        disk.do("Seal the empty mount point")
+        disk.do("Make the empty mount point inaccessible")
+        disk.do("Make the empty mount point immutable")
         with two:
             wait_for("the closed log dir", lambda: log_dirs(one, 2)[there] == (BROKEN, 0), 60)
             assert log_dirs(one, 2)[here][0] == 0
             wait_for("replicas missing", lambda: in_sync(one) == {1, 2}, 60)
 
-        disk.do("Make an ext4 file system")
+        disk.do("Create an ext4 file system")
         subprocess.run(["mount", disk.facts["new.device"], disk.mount], check=True)
-        for begins in ("Remove lost+found", "Make the log dir", "Mark the log dir", "Give the log dir to"):
+        for begins in ("Remove lost+found", "Create the log dir", "Format the log dir", "Change the log dir's owner"):
             disk.do(begins)
         with two:
-            wait_for("all replicas in step", lambda: in_sync(one) == {2}, 120)
+            wait_for("all replicas in sync", lambda: in_sync(one) == {2}, 120)
             assert {error for error, _count in log_dirs(one, 2).values()} == {0}
     assert "directory.id=" in (disk.log_dir / "meta.properties").read_text()
 

@@ -18,7 +18,7 @@ from tests.real.parts.namespace import Namespace
 ROOT_NEEDED = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 # those that only look, need no fact of a kind that this machine lacks, and exit with 0 everywhere
 LOOKS = ("ps", "free", "df", "date", "sysctl", "cat", "ss", "lsblk")
-CLAMAV_STEPS = ("Leave a data directory out of ClamAV's scans", "Leave a data directory out of ClamAV's watch")
+CLAMAV_STEPS = ("Exclude a data directory from ClamAV scans", "Exclude a data directory from ClamAV on-access scanning")
 FSTAB = """# /etc/fstab
 UUID=0a0a0a0a-2222-4333-8444-555555555555 / ext4 defaults 0 1
 UUID=11111111-2222-4333-8444-555555555555\t/kafka/d3 xfs noatime 0 0
@@ -69,7 +69,7 @@ def test_the_kernel_settings_are_read_by_sysctl(tmp_path: pathlib.Path) -> None:
     [
         ("tune-os", "Write the broker's limits", "LimitNOFILE"),
         ("tune-os", "Write ZooKeeper's limits", "TasksMax"),
-        ("out-of-memory", "Let the kernel kill the broker last", "OOMScoreAdjust"),
+        ("out-of-memory", "Make the kernel kill the broker last", "OOMScoreAdjust"),
     ],
 )
 def test_systemd_takes_the_settings_of_the_unit(tmp_path: pathlib.Path, name: str, begins: str, key: str) -> None:
@@ -98,17 +98,17 @@ def test_the_disk_leaves_fstab_and_the_new_one_takes_its_line(tmp_path: pathlib.
             [word.replace("/etc/fstab", str(fstab)) for word in filled("replace-jbod-disk", begins, facts, part)]
         )
 
-    assert edit("Take the old disk out") == 0
+    assert edit("Remove the old disk from") == 0
     assert fstab.read_text() == FSTAB.replace("UUID=11111111", "#UUID=11111111")
-    assert edit("Take the old disk out", "undo") == 0
+    assert edit("Remove the old disk from", "undo") == 0
     assert fstab.read_text() == FSTAB
-    edit("Take the old disk out")
-    edit("Take the old disk out")  # once more changes nothing
-    assert edit("Name the new disk", "done") == 1
-    assert edit("Name the new disk") == 0
+    edit("Remove the old disk from")
+    edit("Remove the old disk from")  # once more changes nothing
+    assert edit("Replace the entry in /etc/fstab", "done") == 1
+    assert edit("Replace the entry in /etc/fstab") == 0
     assert fstab.read_text() == FSTAB.replace("UUID=11111111", "UUID=99999999")
-    assert edit("Name the new disk", "done") == 0
-    assert edit("Name the new disk", "undo") == 0
+    assert edit("Replace the entry in /etc/fstab", "done") == 0
+    assert edit("Replace the entry in /etc/fstab", "undo") == 0
     assert fstab.read_text() == FSTAB.replace("UUID=11111111", "#UUID=11111111")
 
 
@@ -140,8 +140,8 @@ def test_a_disk_that_fstab_names_in_another_way_leaves_it_too(tmp_path: pathlib.
     fstab = tmp_path / "fstab"
     fstab.write_text(f"{line}\nLABEL=other /x ext4 defaults 0 2\n")
     facts = {"disk.fstab": line.split()[0], "fs.uuid": "99999999-2222-4333-8444-555555555555"}
-    for begins, part in (("Take the old disk out", "run"), ("Take the old disk out", "undo"),
-                         ("Take the old disk out", "run"), ("Name the new disk", "run")):  # fmt: skip
+    for begins, part in (("Remove the old disk from", "run"), ("Remove the old disk from", "undo"),
+                         ("Remove the old disk from", "run"), ("Replace the entry in /etc/fstab", "run")):  # fmt: skip
         words = filled("replace-jbod-disk", begins, facts, part)
         assert code([word.replace("/etc/fstab", str(fstab)) for word in words]) == 0
         if part == "undo":
@@ -154,8 +154,8 @@ def test_a_disk_that_fstab_names_in_another_way_leaves_it_too(tmp_path: pathlib.
 def test_a_reboot_is_known_by_its_boot_id() -> None:
     now = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     for name in ("reboot-broker", "power-off-broker", "replace-dimm", "failed-motherboard"):
-        assert code(filled(name, "The machine has booted anew", {"machine.boot_id": now})) == 1
-        assert code(filled(name, "The machine has booted anew", {"machine.boot_id": now[::-1]})) == 0
+        assert code(filled(name, "The machine has rebooted", {"machine.boot_id": now})) == 1
+        assert code(filled(name, "The machine has rebooted", {"machine.boot_id": now[::-1]})) == 0
 
 
 def test_the_paths_left_out_of_clamav_are_those_that_the_check_reads() -> None:
@@ -228,12 +228,12 @@ def test_nftables_lets_the_peers_in_and_back(tmp_path: pathlib.Path) -> None:
         inside.run("ip", "link", "set", "lo", "up")
         inside.run("nft", "-f", "-", text=BLOCKING)
         assert status(inside, tmp_path / "state") == "critical"
-        for begins in ("Check the nftables rules", "Let the peers reach the ports through nftables"):
+        for begins in ("Check the nftables rules", "Allow the peers through nftables"):
             one = step("firewall", begins)
             text = placeholders.fill(one.input, lambda name: NFT_FACTS[str(name).strip("{}")])
             inside.run(*one.run, text=text)
         assert status(inside, tmp_path / "state") == "ok"
-        inside.run(*filled("firewall", "Let the peers reach the ports through nftables", NFT_FACTS, "undo"))
+        inside.run(*filled("firewall", "Allow the peers through nftables", NFT_FACTS, "undo"))
         assert status(inside, tmp_path / "state") == "critical"
 
 
@@ -242,7 +242,7 @@ def test_nftables_lets_the_peers_in_and_back(tmp_path: pathlib.Path) -> None:
 @ROOT_NEEDED
 @needs("iptables", "unshare", "nsenter", "ip")
 def test_iptables_lets_the_peers_in_once_and_back(tmp_path: pathlib.Path) -> None:
-    begins = "Let the peers reach the ports through iptables"
+    begins = "Allow the peers through iptables"
     with Namespace("--net") as inside:
         inside.run("ip", "link", "set", "lo", "up")
         inside.run("iptables", "-P", "INPUT", "DROP")

@@ -124,4 +124,4 @@ def test_a_drain_that_was_interrupted_waits_for_what_is_copied_already_and_plans
     wanted = kafka_actions.plan(kafka_actions.DRAIN, facts, 1, {})
 
     assert wanted.under_way == (begun,) and list(wanted.moves) == [rest] and not wanted.empty
-    assert "1 more are being copied already" in wanted.words
+    assert "1 more are already being copied" in wanted.words

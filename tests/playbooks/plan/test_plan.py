@@ -79,11 +79,11 @@ def test_every_plan_is_a_script_that_shellcheck_has_nothing_against(name: str, t
 @pytest.mark.parametrize("name", names())
 def test_prose_fits_eighty_columns_and_is_a_comment(name: str) -> None:
     rows = plan_text.render(plan_of(book(name), facts(book(name), 0))).splitlines()
-    told = ("done already", "taken back", "# written by")
+    told = ("already done", "#    undo:", "# written by")
     prose = [row for row in rows if row.startswith("#") and not any(words in row for words in told)]
 
     assert max(map(len, prose)) <= 80
-    assert any(row.startswith("# Found: smart ZA1BC2DE critical") for row in rows)
+    assert any(row.startswith("# Finding: smart ZA1BC2DE critical") for row in rows)
 
 
 @pytest.mark.parametrize("name", names())
@@ -99,8 +99,8 @@ def test_what_is_found_later_stands_as_a_variable() -> None:
     text = plan_text.render(plan_of(book("replace-jbod-disk"), facts(book("replace-jbod-disk"), 0)))
 
     assert 'mkfs.xfs -m uuid=0c9f1d6e-8f0a-4a53-9a4c-3f1f6d1f7a11 "$NEW_DEVICE"' in text
-    assert "# new: not known yet" in text
-    assert "found when this step is reached: NEW_" in text
+    assert "# new: determined when" in text
+    assert "determined when this step is reached: NEW_" in text
 
 
 PLAYBOOK = """
@@ -202,7 +202,7 @@ def test_what_a_person_reads_cannot_leave_its_comment() -> None:
 
     rows = plan_text.render(plan).splitlines()
 
-    assert "# Found: smart x critical: ok reboot [2J" in rows
+    assert "# Finding: smart x critical: ok reboot [2J" in rows
     assert "reboot" not in [row.split()[0] for row in rows if row]
 
 

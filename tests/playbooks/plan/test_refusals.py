@@ -28,8 +28,8 @@ def test_a_disk_that_holds_no_log_dir_is_not_replaced(mount: str, refused: bool)
 
     assert bool(sentences) == refused
     assert not refused or sentences == [
-        "refused: disk: /kafka/d1 /dev/sdc: no broker of this machine is known to have a log dir on it, so there is "
-        "nothing to bring back"
+        "refused: disk: /kafka/d1 /dev/sdc: no known broker of this machine has a log dir on it, so there is "
+        "nothing to restore"
     ]
 
 
@@ -42,8 +42,9 @@ def test_a_hung_disk_may_be_any_disk() -> None:
 def test_where_the_user_may_only_start_the_agent_the_first_command_that_needs_more_is_named() -> None:
     said = refusals.rights(book("replace-jbod-disk"), LEAST)
 
-    assert said.startswith("refused: on kafka-a03 our user may start the agent as root and nothing else")
-    assert "from step 4 (Stop the broker, so that it lets go of the disk) on replace-jbod-disk runs systemctl, " in said
+    assert said.startswith("refused: on kafka-a03 sudo permits only the agent")
+    assert "replace-jbod-disk runs systemctl, " in said
+    assert "as root from step 4 (Stop the broker to release the disk)" in said
     assert "\n" not in said and said.count(". ") == 0
 
 
@@ -93,5 +94,5 @@ def test_with_a_real_sudo_that_allows_the_agent_alone_a_plan_and_a_run_say_which
                     capture_output=True, text=True, timeout=60, check=False,
                 )  # fmt: skip
                 assert done.returncode == 3, done
-                assert "from step 1 (Restart the broker) on restart-it runs systemctl as root" in done.stderr
+                assert "restart-it runs systemctl as root from step 1 (Restart the broker)" in done.stderr
                 assert done.stdout == ""

@@ -52,13 +52,13 @@ def test_whatever_takes_something_away_stands_behind_a_question_to_the_gate(name
 @pytest.mark.parametrize(
     ("name", "begins"),
     [
-        ("hung-disk", "Take the disk away from the kernel (SATA"),
-        ("hung-disk", "Take the disk away from the kernel (NVMe"),
+        ("hung-disk", "Remove the disk from the kernel (SATA"),
+        ("hung-disk", "Remove the disk from the kernel (NVMe"),
         ("replace-raid10-disk", "Mark the member as failed"),
-        ("replace-raid10-disk", "Take the member out"),
+        ("replace-raid10-disk", "Remove the member"),
         ("replace-raid10-disk", "Take the disk offline (storcli)"),
         ("replace-raid10-disk", "Take the disk offline (perccli)"),
-        ("nic-resets", "Set the rings to their full size now"),
+        ("nic-resets", "Set the rings to their maximum size now"),
     ],
 )
 def test_a_disk_or_a_link_that_is_taken_away_needs_a_fresh_go_too(name: str, begins: str) -> None:
@@ -71,5 +71,5 @@ def test_a_playbook_that_takes_something_away_and_never_asks_the_gate_is_refused
     text = b"title: abc\nmeans: it means nothing\nrisk: nothing is lost\n"
     text += b"steps: [{confirm: It is pulled., takes_away: true}]"
 
-    with pytest.raises(PlaybookError, match="needs a step with `gate`"):
+    with pytest.raises(PlaybookError, match="requires a step with `gate`"):
         parse(text, "book.yaml")

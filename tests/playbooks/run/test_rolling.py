@@ -44,7 +44,7 @@ def test_yes_confirms_only_what_may_be_confirmed_unattended(tmp_path: pathlib.Pa
     stopped = desk.smoke("run", "other", "--yes")
 
     assert done.returncode == 0 and "confirmed by --yes" in done.stdout, done.stdout + done.stderr
-    assert stopped.returncode == 3 and "only a person can confirm this" in stopped.stderr
+    assert stopped.returncode == 3 and "this must be confirmed by a person" in stopped.stderr
     assert not (tmp_path / "two").exists()
 
 
@@ -54,7 +54,7 @@ def test_a_playbook_is_rolling_only_between_two_questions_to_the_gate(tmp_path: 
 
     answer = desk.smoke("run", "book", "--yes")
 
-    assert answer.returncode == 3 and "a rolling playbook has a step with `gate`" in answer.stderr
+    assert answer.returncode == 3 and "a rolling playbook requires a step with `gate`" in answer.stderr
 
 
 def test_several_hosts_are_for_rolling_playbooks_only(tmp_path: pathlib.Path) -> None:
@@ -65,7 +65,7 @@ def test_several_hosts_are_for_rolling_playbooks_only(tmp_path: pathlib.Path) ->
 
     answer = desk.smoke("run", "book")
 
-    assert answer.returncode == 3 and "names 2 hosts; a playbook is for one at a time" in answer.stderr
+    assert answer.returncode == 3 and "matches 2 hosts; this playbook runs on one host at a time" in answer.stderr
 
 
 def test_a_disk_is_not_named_for_several_hosts(tmp_path: pathlib.Path) -> None:
@@ -75,7 +75,7 @@ def test_a_disk_is_not_named_for_several_hosts(tmp_path: pathlib.Path) -> None:
 
     answer = desk.smoke("run", "rolling-restart", "--disk", "ZA1")
 
-    assert answer.returncode == 3 and "--disk is for one host" in answer.stderr
+    assert answer.returncode == 3 and "--disk applies to one host" in answer.stderr
 
 
 def roll(tmp_path: pathlib.Path) -> rolling.Roll:
@@ -106,7 +106,7 @@ def test_what_is_no_roll_is_told(tmp_path: pathlib.Path, text: str) -> None:
     (tmp_path / "playbooks").mkdir()
     (tmp_path / f"playbooks/{ID}.roll.jsonl").write_text(text)
 
-    with pytest.raises(NoPlan, match="does not begin with the machines"):
+    with pytest.raises(NoPlan, match="does not start with the machines"):
         rolling.read(str(tmp_path), ID)
 
 
