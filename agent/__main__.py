@@ -24,7 +24,7 @@ from agent.expected import BadExpectation, Expected, from_json, split_password
 from agent.host import CannotTell, Host, Stuck, run_concurrently
 from agent.machine import fs_worker
 from agent.machine.live import LiveHost
-from agent.state import State
+from agent.state import State, default_state_path
 from agent.status import EXIT_CODES, OK, UNKNOWN, Finding, Verdict, unknown, worst
 
 if TYPE_CHECKING:
@@ -172,14 +172,6 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"fleet-smoke agent {__version__}")
     return parser
-
-
-def default_state_path() -> str:
-    """Root keeps its memory in /var/lib; anyone else in their own state folder."""
-    if os.geteuid() == 0:
-        return "/var/lib/fleet-smoke/state.json"
-    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return os.path.join(home, "fleet-smoke", "state.json")
 
 
 def _expected(arguments: argparse.Namespace) -> Expected:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from typing import Any, Dict, List, Mapping, Optional
 
@@ -20,6 +21,14 @@ DAY_S = 86400
 HEALED = "state.healed_at"
 # Notes whose shape their readers check.
 CHECKED = ("kafka.known_servers", "kafka.newcomers", "guess.mounts", "data_mounts")
+
+
+def default_state_path() -> str:
+    """Root keeps its memory in /var/lib; anyone else in their own state folder."""
+    if os.geteuid() == 0:
+        return "/var/lib/fleet-smoke/state.json"
+    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(home, "fleet-smoke", "state.json")
 
 
 class Incident(NamedTuple):

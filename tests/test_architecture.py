@@ -28,6 +28,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
         ("machine", "engine", "report"),
         ("recording", "supervisor", "formats"),
         (".",),
+        ("api",),
     ],
     "smoketests": [
         ("ssh",),
@@ -52,6 +53,9 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
         ("commands",),
     ],
 }
+# What other packages may import of the agent; agent/api names what they may use of its checks and sources.
+AGENT_FOR_OTHERS = {"api", "status", "report", "host", "engine", "expected", "state", "formats", "recording"}
+OF_THE_AGENT_ITSELF = {"__version__"}
 PACKAGES = {
     "agent": {"agent"},
     "inventory": {"inventory"},
@@ -136,6 +140,18 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         TopologicalSorter(graph()).prepare()
     except CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
+
+
+@pytest.mark.parametrize("package", ["docs", *(set(PACKAGES) - {"agent"})])
+def test_other_packages_use_only_what_the_agent_offers(package: str) -> None:
+    for path in modules(package):
+        parts = {name.split(".")[1] for name in imported(path) if name.startswith("agent.")}
+        assert parts <= AGENT_FOR_OTHERS | OF_THE_AGENT_ITSELF, f"{path} imports {parts - AGENT_FOR_OTHERS}"
+
+
+def test_the_agent_does_not_depend_on_what_it_offers() -> None:
+    for path in modules("agent"):
+        assert not any(name.startswith("agent.api") for name in imported(path)), path
 
 
 def test_the_agent_makes_its_named_tuples_quickly() -> None:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import click
 
-from agent import __main__ as agent_main
 from agent import __version__
+from agent.api.command_line import argument_parser
 from agent.status import EXIT_CODES
 from docs.generator import markdown
 from docs.generator.markdown import Page
@@ -54,7 +54,7 @@ def smoke_manual() -> Manual:
 
 def agent_manual() -> Manual:
     """smoke-agent(8): the agent on one machine, without a controller."""
-    parser = agent_main.argument_parser()
+    parser = argument_parser()
     usage = parser.format_usage().partition(":")[2].strip()
     usage = " ".join(usage.removeprefix(parser.prog).split())
     own = Command(parser.prog, usage, parser.description or "", _flags(parser))

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from agent.api.disks import mount_table
 from agent.host import CannotTell
-from agent.sources.disks import mount_table
 from playbooks.view import View
 
 COLUMNS = "NAME,KNAME,TYPE,SERIAL,SIZE,MODEL,WWN,FSTYPE,UUID,MOUNTPOINT,MAJ:MIN,RO"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from agent.api.disks import Array, Member, controllers, members
 from agent.host import CannotTell
-from agent.sources.raid import controllers, members
-from agent.sources.raid.arrays import Array, Member
 from playbooks.fact_schema import Fact
 from playbooks.facts import Candidate, Look, md
 from playbooks.view import View

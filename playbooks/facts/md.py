@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from agent.api.disks import arrays as raid_arrays
 from agent.host import CannotTell, Missing
-from agent.sources.raid import arrays as raid_arrays
 from playbooks.fact_schema import Fact
 from playbooks.facts import Candidate, Look, blocks
 from playbooks.facts.blocks import Block

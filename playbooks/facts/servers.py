@@ -7,12 +7,11 @@ import os
 import re
 from collections.abc import Mapping
 
-from agent.checks.kafka import open_files
+from agent.api.kafka import Service, open_files
+from agent.api.kafka import processes as kafka
+from agent.api.properties import java_properties
+from agent.api.system import systemd
 from agent.host import CannotTell, Process
-from agent.sources.kafka import java_properties
-from agent.sources.kafka import processes as kafka
-from agent.sources.kafka.processes import Service
-from agent.sources.system import systemd
 from playbooks.fact_schema import Fact
 from playbooks.facts import Candidate, Look, limit
 from playbooks.view import View

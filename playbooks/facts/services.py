@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from agent.checks.network.firewall import needed_ports
+from agent.api.kafka import processes as kafka
+from agent.api.system import antivirus_products, needed_ports, systemd
 from agent.host import CannotTell
-from agent.sources.kafka import processes as kafka
-from agent.sources.system import antivirus_products, systemd
 from playbooks.fact_schema import Fact
 from playbooks.facts import Candidate, Look
 from playbooks.view import View

@@ -5,10 +5,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 
-from agent.checks.kafka import memory_maps
-from agent.checks.system import swappiness
+from agent.api.disks import mount_identity, mount_table
+from agent.api.kafka import memory_maps
+from agent.api.system import swappiness
 from agent.host import CannotTell
-from agent.sources.disks import mount_identity, mount_table
 from playbooks.fact_schema import Fact
 from playbooks.facts import Candidate, Look, limit
 from playbooks.view import View

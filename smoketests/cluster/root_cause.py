@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from agent.sources.kafka import log_events as lines
+from agent.api import kafka_log as lines
 from agent.status import CRITICAL, WARNING, critical
 from inventory.model import Host
 from smoketests.cluster.view import LONGEST_TEXT, ClusterFinding, ClusterView, findings, typed

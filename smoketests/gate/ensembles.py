@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from agent.sources.zookeeper.four_letter import ANSWERED, NOT_SERVING
+from agent.api.zookeeper import ANSWERED, NOT_SERVING
 from inventory.model import Host
 from smoketests.cluster.checks.broker_ids import names_of, short, whole_names_of
 from smoketests.cluster.checks.zk_quorum import VOTING, transactions_behind, voter_count

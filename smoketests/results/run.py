@@ -15,9 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from agent import engine, report
-from agent.__main__ import default_state_path
 from agent.report import Report
-from agent.state import State
+from agent.state import State, default_state_path
 from agent.status import unknown
 from inventory.errors import SmokeError
 from smoketests import cluster as judges

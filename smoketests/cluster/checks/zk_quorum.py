@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agent.api.zookeeper import ANSWERED, NOT_SERVING
 from agent.host import CannotTell, NotApplicable
-from agent.sources.zookeeper.four_letter import ANSWERED, NOT_SERVING
 from agent.status import Verdict, combine, critical, ok, unknown, warning
 from inventory.names import some
 from smoketests.cluster.view import ClusterFinding, ClusterView

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-from agent.sources.kafka import java_properties
+from agent.api.properties import java_properties
 from inventory.errors import SmokeError
 from smoketests.readers import CannotRead
 from smoketests.readers.kafka import jaas, key_stores

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+from agent.api.properties import java_properties
+from agent.api.zookeeper import four_letter as words
 from agent.host import CannotTell
-from agent.sources.kafka import java_properties
-from agent.sources.zookeeper import four_letter as words
 from smoketests.readers import CannotRead, address, within
 from smoketests.readers.zookeeper import partitions as zookeeper_partitions
 from smoketests.readers.zookeeper.partitions import InSync
