@@ -1,4 +1,4 @@
-"""python -m agent: look at this machine, print findings as they are ready, exit by Nagios rules.
+"""python -m agent: check this machine, print findings as they are ready, exit by Nagios rules.
 
 With no controller installed it serves as a source for NRPE (--format nagios), Checkmk's local checks
 (--format checkmk), node_exporter's textfile collector (--format prometheus), or anything that reads JSON lines.
@@ -77,7 +77,7 @@ def main(argv: Optional[List[str]] = None) -> int:
 def _misused(arguments: argparse.Namespace) -> str:
     unknown_names = sorted(set(arguments.checks) - set(engine.names()))
     if unknown_names:
-        return f"no check named {unknown_names[0]!r}; there are: {', '.join(engine.names())}"
+        return f"no check named {unknown_names[0]!r}; available: {', '.join(engine.names())}"
     if arguments.record and os.path.exists(arguments.record) and os.listdir(arguments.record):
         return f"--record: {arguments.record} is not empty"
     return ""
@@ -126,7 +126,7 @@ class _Output:
             except BrokenPipeError:
                 raise
             except OSError as error:
-                self.problem = f"standard output: {error.strerror}: the report, or its rest, is lost"
+                self.problem = f"standard output: {error.strerror}: the report is incomplete"
                 return
 
 
@@ -151,9 +151,14 @@ def argument_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m agent", description=__doc__, formatter_class=formatter)
     parser.add_argument("checks", nargs="*", metavar="CHECK", help="only these checks (default: all)")
     parser.add_argument("--format", choices=FORMATS, default="jsonl")
-    parser.add_argument("--expected", metavar="FILE", help="what this machine should be, as JSON; - for standard input")
     parser.add_argument(
-        "--state", metavar="FILE", default=default_state_path(), help="memory between runs (default: %(default)s)"
+        "--expected", metavar="FILE", help="expected state of this machine as JSON; - for standard input"
+    )
+    parser.add_argument(
+        "--state",
+        metavar="FILE",
+        default=default_state_path(),
+        help="state file, kept between runs (default: %(default)s)",
     )
     parser.add_argument(
         "--deadline",
@@ -162,13 +167,11 @@ def argument_parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="for the whole run (default: %(default).0f)",
     )
-    parser.add_argument(
-        "--no-write-probe", action="store_true", help="do not write the one byte that proves a data mount writable"
-    )
-    parser.add_argument("--output", metavar="FILE", help="write there, whole and at once, instead of printing")
+    parser.add_argument("--no-write-probe", action="store_true", help="do not test data mounts by writing one byte")
+    parser.add_argument("--output", metavar="FILE", help="write the report to FILE atomically instead of printing it")
     parser.add_argument("--run-id", default="", help=argparse.SUPPRESS)
     parser.add_argument(
-        "--record", metavar="DIR", help="also write this machine, redacted, to a folder that can be replayed"
+        "--record", metavar="DIR", help="also record this machine, redacted, into a folder that can be replayed"
     )
     parser.add_argument("--version", action="version", version=f"fleet-smoke agent {__version__}")
     return parser
@@ -228,7 +231,7 @@ def _guessed(host: Host) -> Expected:
     """What this machine should be. Where even that hangs (reading a process can, when its memory is on a dead disk),
     what earlier runs knew.
     """
-    late = f"the list of processes gave no answer in {GUESS_DEADLINE_S:.0f} s"
+    late = f"the process list timed out after {GUESS_DEADLINE_S:.0f} s"
     guessed = run_concurrently({"guess": lambda: autodetect.guess(host)}, {"guess": GUESS_DEADLINE_S})["guess"]
     if isinstance(guessed, Expected):
         return guessed
@@ -249,7 +252,7 @@ def _load_state(host: Host, path: str) -> str:
     try:
         host.state = State(_boot_id(host), host.now(), text)
     except ValueError as error:
-        problem = f"{path} was damaged ({error}) and is begun anew: what was new before may be told again"
+        problem = f"state file {path} corrupt ({error}), reset; old events may be reported again"
         host.state = State(_boot_id(host), host.now())
     return problem
 
@@ -269,9 +272,9 @@ def _save_state(host: Host, path: str, problem: str) -> Finding:
             problem = f"{path}: {touched.facts.get('error')}"
     except CannotTell as error:
         problem = str(error)
-    verdict = Verdict(OK, f"kept in {path}")
+    verdict = Verdict(OK, f"saved in {path}")
     if problem:
-        verdict = unknown(f"no memory between runs, so growth and news cannot be told: {problem}")
+        verdict = unknown(f"cannot save state: trends and new events unavailable: {problem}")
     return Finding("agent", "state", verdict, {}, 0, host.state.first_seen("agent", "state", bool(problem)))
 
 

@@ -192,14 +192,14 @@ class _Run:
         if now >= self._end:
             left, self._waiting, self._alone = self._waiting + self._alone, [], []
             for name, _check, item in left:
-                yield self._finding(name, item or NO_ITEM, unknown("not asked: the run's time was over"), {}, 0.0)
+                yield self._finding(name, item or NO_ITEM, unknown("not checked: the run's deadline passed"), {}, 0.0)
 
     def _stuck(self, task: Task, now: float) -> Finding:
         item = task.item or NO_ITEM
         since = self._host.state.set_stuck(task.name, item, True)
         waited = now - task.started
         return self._finding(
-            task.name, item, unknown(f"no answer in {waited:.0f} s{self._how_long(since)}"), {}, waited
+            task.name, item, unknown(f"timed out after {waited:.0f} s{self._how_long(since)}"), {}, waited
         )
 
     def _how_long(self, since: float) -> str:
@@ -222,9 +222,7 @@ class _Run:
 
     def _found(self, task: Task, items: List[str]) -> Iterator[Finding]:
         if not items:
-            yield self._finding(
-                task.name, NO_ITEM, unknown("found nothing to look at, though something was expected"), {}, 0.0
-            )
+            yield self._finding(task.name, NO_ITEM, unknown("no items found, although some are expected"), {}, 0.0)
         for item in items:
             was_stuck = self._host.state.stuck_before(task.name, item) is not None
             (self._alone if was_stuck else self._waiting).append((task.name, task.check, item))

@@ -49,7 +49,7 @@ class Stuck(CannotTell):
     pid = 0
 
     def __init__(self, what: str, waited_s: float, where: str = "", pid: int = 0) -> None:
-        super().__init__(f"{what} gave no answer in {waited_s:.0f} s{where}")
+        super().__init__(f"{what} timed out after {waited_s:.0f} s{where}")
         self.waited_s = waited_s
         self.pid = pid
 
@@ -315,7 +315,7 @@ class Host:
         try:
             return int(text, 0)
         except ValueError:
-            raise CannotTell(f"{path} holds {text[:40]!r}, not a number") from None
+            raise CannotTell(f"{path} contains {text[:40]!r}, not a number") from None
 
     def boot_id(self) -> str:
         return self.read("/proc/sys/kernel/random/boot_id").strip()
@@ -324,7 +324,7 @@ class Host:
 def unless_unsure(host: Host, why: str) -> Exception:
     """NotApplicable: `why`; CannotTell where what this machine is could not be guessed: nothing is skipped then."""
     if host.expected.unsure and not host.expected.roles:
-        return CannotTell(f"what this machine is could not be told: {host.expected.unsure}")
+        return CannotTell(f"role of this machine unknown: {host.expected.unsure}")
     return NotApplicable(why)
 
 

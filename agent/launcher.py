@@ -1,8 +1,8 @@
 """python -I -m agent.launcher: the agent for a controller whose user may start this, as root, and nothing else.
 
 No arguments: sudoers names the very command. Standard input: one line of JSON, `{"expected": …, "checks": […],
-"deadline_s": 60}`; when it closes, the asker is gone, and the agent ends. What is said is checked here, since it comes
-from a user who is not root: no other memory, no other file, no longer deadline.
+"deadline_s": 60}`; when it closes, the controller is gone, and the agent ends. The request is checked here, as it comes
+from a user who is not root: no other state file, no other file, no longer deadline.
 """
 
 import io
@@ -55,12 +55,12 @@ def arguments_of(request: Any) -> List[str]:
         raise ValueError("expected an object with expected, checks and deadline_s")
     checks, deadline_s = request["checks"], request["deadline_s"]
     if not isinstance(request["expected"], dict):
-        raise ValueError("expected is no object")
+        raise ValueError("expected is not an object")
     if not isinstance(checks, list) or not all(isinstance(name, str) and CHECK.fullmatch(name) for name in checks):
-        raise ValueError("checks are no names of checks")
+        raise ValueError("checks must be names of checks")
     is_number = isinstance(deadline_s, (int, float)) and not isinstance(deadline_s, bool)
     if not is_number or not 0 < deadline_s <= LONGEST_DEADLINE_S:
-        raise ValueError(f"deadline_s is no number of seconds up to {LONGEST_DEADLINE_S:.0f}")
+        raise ValueError(f"deadline_s must be a number of seconds up to {LONGEST_DEADLINE_S:.0f}")
     return [*checks, "--expected", "-", "--deadline", str(float(deadline_s))]
 
 

@@ -79,7 +79,7 @@ def _here(work: Work, code: Callable[[], int], patience_s: float, hear: Callable
     """Without a watcher; the alarm ends what hangs, unless it holds the interpreter's lock."""
 
     def late(_number: int, _frame: object) -> None:
-        raise TimeoutError(f"no end after {patience_s:.0f} s")
+        raise TimeoutError(f"timed out after {patience_s:.0f} s")
 
     signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, patience_s)
@@ -154,9 +154,9 @@ def _listen(pid: int, reading: int, until: float, hear: Callable[[str], None]) -
 def _how_it_ended(pid: int) -> str:
     status = _gone(pid, 1.0)
     if status is None or status >= 0:
-        return "it ended before its end"
+        return "the agent process ended early"
     hint = ", as the kernel does when memory runs out" if status == -signal.SIGKILL else ""
-    return f"it was killed (signal {-status}{hint})"
+    return f"the agent process was killed (signal {-status}{hint})"
 
 
 def _gone(pid: int, patience_s: float) -> Optional[int]:
@@ -190,7 +190,7 @@ def in_time(write: Callable[[], object]) -> str:
     if select.select([reading], [], [], WRITE_S)[0]:
         why = os.read(reading, 1 << 12).decode("utf-8", "replace")
         return why or ("" if _gone(pid, 1.0) == 0 else "it did not end well")
-    return f"no answer in {WRITE_S:.0f} s"
+    return f"timed out after {WRITE_S:.0f} s"
 
 
 def _why_not(write: Callable[[], object]) -> str:

@@ -108,7 +108,7 @@ def _lines(number: int, chance: random.Random) -> Iterator[str]:
 
 def _verdict(number: int, check: str, item: int, chance: random.Random) -> tuple[str, str]:
     if check == "swappiness" and item == 0 and number % 7 == 0:
-        return "warning", "vm.swappiness is 60, should be at most 1"
+        return "warning", "vm.swappiness is 60, limit 1"
     if check == "mounts" and item == 1 and number % 25 == 0:
         return "critical", f"/kafka/d{item} (serial ZA{number:05d}): create fails with EROFS though mounted rw"
     if check == "smart" and chance.random() < 0.02:

@@ -46,5 +46,5 @@ def survey(
     return seen
 
 
-def swappiness(status: str = "warning", reason: str = "vm.swappiness is 60, should be at most 1", **fields: Any) -> Any:
+def swappiness(status: str = "warning", reason: str = "vm.swappiness is 60, limit 1", **fields: Any) -> Any:
     return finding(status, check="swappiness", item="-", reason=reason, playbook="tune-os", **fields)

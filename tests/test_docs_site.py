@@ -48,7 +48,9 @@ def test_there_is_a_page_for_each_check_rule_playbook_table_and_format() -> None
 def test_the_page_of_a_check_has_its_question_limits_facts_and_playbooks() -> None:
     text = text_of(checks.pages(playbooks.known()), "checks/swappiness.md")
 
-    assert text.startswith("# swappiness\n\n**Would the kernel rather swap the broker out than drop page cache?**\n")
+    assert text.startswith(
+        "# swappiness\n\n**Does the kernel prefer dropping page cache to swapping the broker out?**\n"
+    )
     assert "\n**Warning:** " in text and "\n**Ok again:** " in text
     assert "| `swappiness_warning` | `1` |" in text
     assert "`swap_total_bytes`" in text

@@ -16,9 +16,9 @@ Finding = Mapping[str, Any]
 
 HELP = (
     ("smoke_status", "0 ok or skipped, 1 warning, 2 critical, 3 unknown"),
-    ("smoke_fact", "a number that a check saw; its unit stands in the name of the fact"),
-    ("smoke_findings", "how many findings have this status"),
-    ("smoke_duration_seconds", "how long it took to look at the item"),
+    ("smoke_fact", "a number that a check read; its unit is in the name of the fact"),
+    ("smoke_findings", "number of findings with this status"),
+    ("smoke_duration_seconds", "time taken to check the item"),
 )
 
 

@@ -70,7 +70,7 @@ class Commands:
         pipe = subprocess.PIPE
         with self._starting:
             if self._ended:
-                raise CannotTell(f"{argv[0]} was not started: the agent was told to end")
+                raise CannotTell(f"{argv[0]} was not started: the agent is stopping")
             try:
                 with nothing_to_read() as quiet, processors.starting_others():
                     process = subprocess.Popen(
@@ -163,7 +163,7 @@ def whereabouts(pid: int) -> str:
         with open(f"/proc/{pid}/wchan", encoding="utf-8", errors="replace") as file:
             channel = file.read().strip("0\n")
         if state == "R":
-            return f" (process {pid} was still running: the processors are busy)"
+            return f" (process {pid} was still running: the CPUs are busy)"
         return f" (process {pid} in state {state}, {channel or 'no wait channel'})"
     except (OSError, IndexError):
         return ""

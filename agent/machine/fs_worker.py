@@ -274,7 +274,7 @@ def serve(control: socket.socket) -> None:
         try:
             child = os.fork()
         except OSError as error:
-            _decline(handles[0], f"no process could be started ({error.strerror})")
+            _decline(handles[0], f"cannot start a process ({error.strerror})")
             continue
         if child == 0:
             control.close()

@@ -42,7 +42,7 @@ def start() -> FsWorker:
             process = _started(theirs)
             return FsWorker(ours, process.pid, "", process)
         except (OSError, subprocess.SubprocessError) as error:
-            return FsWorker(ours, 0, f"no process can be started: {error}")
+            return FsWorker(ours, 0, f"cannot start a process: {error}")
 
 
 def _forked(theirs: socket.socket) -> int:

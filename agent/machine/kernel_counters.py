@@ -33,7 +33,7 @@ def cpu_times(read: Read) -> CpuTimes:
     """cpu  user nice system idle iowait irq softirq steal guest guest_nice, in ticks"""
     words = read("/proc/stat", LIMIT).split("\n", 1)[0].split()
     if len(words) < 8 or words[0] != "cpu" or not all(word.isdecimal() for word in words[1:]):
-        raise CannotTell("/proc/stat does not begin with the time of all processors")
+        raise CannotTell("/proc/stat does not begin with the time of all CPUs")
     user, nice, system, idle, iowait, irq, softirq, *more = (int(word) / TICKS_PER_S for word in words[1:])
     # guest time is already counted in user time
     total = user + nice + system + idle + iowait + irq + softirq + sum(more[:1])
@@ -49,7 +49,7 @@ def process_use(pid: int, read: Read) -> ProcessUse:
     limits = read(f"/proc/{pid}/limits", LIMIT)
     soft = next((row[26:].split()[0] for row in limits.splitlines() if row.startswith("Max open files")), "")
     if soft != "unlimited" and not soft.isdecimal():
-        raise CannotTell(f"/proc/{pid}/limits does not tell how many files may be open")
+        raise CannotTell(f"/proc/{pid}/limits has no limit of open files")
     opened = len(os.listdir(f"/proc/{pid}/fd"))
     maps = read(f"/proc/{pid}/maps", MOST_MAPS).count("\n")
     return ProcessUse(opened, -1 if soft == "unlimited" else int(soft), maps)

@@ -123,7 +123,7 @@ class LiveHost(Host):
                 reply = json.loads(fs_worker.receive(ours))
             except socket.timeout:
                 if not pid:  # says nothing of the path
-                    raise CannotTell(f"{kind} of {path}: no process began within {deadline_s:.0f} s") from None
+                    raise CannotTell(f"{kind} of {path}: no process started within {deadline_s:.0f} s") from None
                 raise Stuck(f"{kind} of {path}", deadline_s, commands.whereabouts(pid), pid) from None
             except (ValueError, OSError):
                 raise CannotTell(f"{kind} of {path}: the probing process died") from None

@@ -58,7 +58,7 @@ def enter_tree_of(pid: int) -> None:
         os.chdir("/")
     except PermissionError:
         if not _is_root_folder(root):
-            raise NotEntered(f"the tree of process {pid}, a container or unit, may not be entered") from None
+            raise NotEntered(f"cannot enter the file tree of process {pid} (container or unit)") from None
 
 
 def _is_root_folder(path: str) -> bool:
@@ -94,9 +94,9 @@ def take_rights_of(pid: int, listed_at: float = 0.0) -> Optional[Rights]:
         said = dict(row.partition(":")[::2] for row in file)
     uids, gids = (tuple(map(int, said[name].split()[:3])) for name in ("Uid", "Gid"))
     if len({*uids}) > 1 or len({*gids}) > 1:  # set-user-id: who started it chose its words, and has not its rights
-        raise PermissionError(errno.EACCES, "named by a process with another user's rights")
+        raise PermissionError(errno.EACCES, "named by a process of another user")
     if listed_at and _began_at(pid) > listed_at:
-        raise PermissionError(errno.EACCES, "the process that names it is gone, and another has its number")
+        raise PermissionError(errno.EACCES, "the process that names it ended, and its PID was reused")
     uid, gid = uids[0], gids[0]
     groups = [int(group) for group in said["Groups"].split()]
     if _sees_another_tree(pid):

@@ -1,4 +1,4 @@
-"""Words to a server over TCP, and whether ports let us in; each under its deadline."""
+"""Exchanges with a server over TCP, and whether ports accept connections; each under its deadline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def exchange(address: str, port: int, words: str, deadline_s: float) -> str:
             connection.sendall(words.encode())
             return _receive_until(connection, time.monotonic() + deadline_s).decode("utf-8", "replace")
     except (UnicodeError, OverflowError) as error:
-        raise CannotTell(f"{address}:{port} is no address: {error}") from None
+        raise CannotTell(f"{address}:{port} is not an address: {error}") from None
     except (ConnectionResetError, BrokenPipeError):
         return ""  # it closed as soon as it had let us in
     except ConnectionRefusedError:

@@ -295,7 +295,7 @@ class Keeper:
         if priority.isdigit() and int(priority) >> 3 == 0 and not OF_OTHERS.match(text):
             return f"{head};{self.text('kernel log', text)}"
         if text != f"{REMOVED}\n":
-            self._note("kernel log", "lines that programs wrote there, or that tell of them")
+            self._note("kernel log", "lines that programs wrote there, or that name them")
         return f"{head};{REMOVED}\n"
 
     def every(self, where: str, value: Any) -> Any:

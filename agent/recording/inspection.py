@@ -1,4 +1,4 @@
-"""An existing recording held against what a recording may hold: made by an older version, or by hand."""
+"""An existing recording compared with what a recording may contain: made by an older version, or by hand."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def example() -> Report:
     header = {"schema": report.SCHEMA, "kind": "header", "at": AT, "host": "kafka-a03", "cluster": "prod-a"}
     findings = [
         finding("mounts", "/kafka/d3", CRITICAL, "/kafka/d3 (sdd): create fails with EROFS", "hidden-readonly"),
-        finding("swappiness", "-", WARNING, "vm.swappiness is 60, should be at most 1", "tune-os"),
+        finding("swappiness", "-", WARNING, "vm.swappiness is 60, limit 1", "tune-os"),
         finding("clock", "-", OK, "synchronised, offset 0.2 ms", ""),
     ]
     return Report(header, findings, [])

@@ -137,7 +137,7 @@ def test_what_never_answers_costs_one_item_and_not_the_run(monkeypatch: pytest.M
 
     assert time.monotonic() - started < 5
     assert findings["a"].status == "unknown"
-    assert "no answer in 0" in findings["a"].verdict.reason
+    assert "timed out after 0" in findings["a"].verdict.reason
     assert findings["b"].status == "ok"
 
 
@@ -171,7 +171,7 @@ def test_the_deadline_of_the_run_ends_it_and_every_item_is_still_named(monkeypat
     assert time.monotonic() - started < 5
     assert len(findings) == engine.PARALLEL + 5
     assert {finding.status for finding in findings.values()} == {"unknown"}
-    assert ["not asked" in findings[str(number)].verdict.reason for number in range(engine.PARALLEL + 5)] == (
+    assert ["not checked" in findings[str(number)].verdict.reason for number in range(engine.PARALLEL + 5)] == (
         [False] * engine.PARALLEL + [True] * 5
     )
 
@@ -222,7 +222,7 @@ def test_a_tool_that_hung_is_remembered_as_stuck_too(monkeypatch: pytest.MonkeyP
     findings = run(monkeypatch, later, one=hangs)
 
     assert [finding.item for finding in findings] == ["b", "a"], "asked last"
-    assert findings[1].verdict.reason == "smartctl gave no answer in 8 s, stuck for 60 min"
+    assert findings[1].verdict.reason == "smartctl timed out after 8 s, stuck for 60 min"
 
 
 def test_a_check_that_could_list_nothing_once_is_not_called_stuck_since_then(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +236,7 @@ def test_a_check_that_could_list_nothing_once_is_not_called_stuck_since_then(mon
 
     (finding,) = run(monkeypatch, next_run(between, after_s=300), one=silent)
 
-    assert finding.verdict.reason == "ipmitool gave no answer in 12 s"
+    assert finding.verdict.reason == "ipmitool timed out after 12 s"
 
 
 def test_first_seen_stays_while_the_trouble_lasts_and_starts_anew_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,7 +354,7 @@ def test_an_item_may_not_take_longer_than_what_is_left_of_the_run(monkeypatch: p
     for_ever.set()
 
     assert 0.3 <= time.monotonic() - started < 5
-    assert finding.status == "unknown" and "no answer in 0 s" in finding.verdict.reason
+    assert finding.status == "unknown" and "timed out after 0 s" in finding.verdict.reason
 
 
 def test_an_item_may_take_ten_seconds_and_a_run_a_minute_where_nobody_says_otherwise() -> None:
@@ -401,7 +401,7 @@ def test_a_check_that_the_run_had_no_time_for_is_named_too(monkeypatch: pytest.M
 
     assert [(one.check, one.item, one.status, one.facts) for one in findings] == [
         ("first", "-", "unknown", {}), ("second", "-", "unknown", {})]  # fmt: skip
-    assert "not asked" in findings[1].verdict.reason and "not asked" not in findings[0].verdict.reason
+    assert "not checked" in findings[1].verdict.reason and "not checked" not in findings[0].verdict.reason
     assert findings[1].duration_ms == 0
 
 
@@ -414,7 +414,7 @@ def test_an_item_that_waits_to_be_asked_alone_is_named_when_the_time_is_over(mon
     findings = by_item(run(monkeypatch, next_run(first), deadline_s=0.3, one=hangs))
     for_ever.set()
 
-    assert {item: "not asked" in finding.verdict.reason for item, finding in findings.items()} == {
+    assert {item: "not checked" in finding.verdict.reason for item, finding in findings.items()} == {
         "bad": False, "worse": True}  # fmt: skip
 
 

@@ -90,7 +90,7 @@ def test_a_report_that_cannot_be_written_is_said_and_exits_3(tmp_path: pathlib.P
                 cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
             )  # fmt: skip
             assert answer.returncode == 3
-            assert answer.stderr.splitlines() == [f"standard output: {words}: the report, or its rest, is lost"]
+            assert answer.stderr.splitlines() == [f"standard output: {words}: the report is incomplete"]
 
 
 def test_without_any_standard_file_it_runs_and_exits_3(tmp_path: pathlib.Path) -> None:
@@ -134,5 +134,5 @@ def test_a_worker_that_is_killed_leaves_a_whole_report_that_says_so(tmp_path: pa
 
     findings = whole(answer)
     assert (findings[-1]["item"], findings[-1]["status"]) == ("run", "unknown")
-    assert f"it was killed (signal {signal.SIGKILL.value}" in findings[-1]["reason"]
+    assert f"the agent process was killed (signal {signal.SIGKILL.value}" in findings[-1]["reason"]
     assert any(row["status"] in ("ok", "skipped") for row in findings), "what was told before stays told"

@@ -69,8 +69,8 @@ def test_all_lines_are_heard_and_the_code_is_the_workers() -> None:
     [
         (hold_the_interpreters_lock, "it hung, and was ended some seconds after its deadline"),
         (memory_runs_out, "MemoryError"),
-        (killed, "it was killed (signal 9, as the kernel does when memory runs out)"),
-        (ended_alone, "it ended before its end"),
+        (killed, "the agent process was killed (signal 9, as the kernel does when memory runs out)"),
+        (ended_alone, "the agent process ended early"),
         (sys.exit, "SystemExit"),
     ],
 )
@@ -106,7 +106,7 @@ def test_where_no_process_can_be_had_the_work_is_done_here(monkeypatch: pytest.M
     assert told(three_lines) == (["one", "two", "three"], Ended(2, ""))
     assert told(then(memory_runs_out)) == (["one", "two"], Ended(None, "MemoryError"))
     assert told(then(lambda: time.sleep(30)), 0.2) == (
-        ["one", "two"], Ended(None, "TimeoutError: no end after 0 s")
+        ["one", "two"], Ended(None, "TimeoutError: timed out after 0 s")
     )  # fmt: skip
 
 

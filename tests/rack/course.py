@@ -35,10 +35,10 @@ REPEATS = 6
 KEPT, HEALTHY = "courses.jsonl", "healthy.json"
 # host -> how long its last run took
 RUN_S: dict[str, float] = {}
-# gave no answer in 12 s (process 594 was still running: the processors are busy)   no answer in 12 s
+# timed out after 12 s (process 594 was still running: the CPUs are busy)   no answer in 12 s
 LATE = re.compile(
-    r"no (?:answer|reply) (?:in|within)|timed out after|the processors are busy|cannot tell all of .*journalctl"
-    r"|cut short|truncated"
+    r"no (?:answer|reply|process started) (?:in|within)|timed out after|the CPUs are busy"
+    r"|not read completely: .*journalctl|cut short|truncated"
 )
 BROKEN = (RackError, QmpError, OSError, subprocess.TimeoutExpired)
 Troubles = Mapping[Subject, tuple[str, str]]

@@ -247,7 +247,7 @@ def test_a_broker_that_pauses_falls_out_of_the_isr_then_loses_its_session_and_an
                     cut = agents[0].until(lines.TRUNCATED)
                 told = agents[1]()[0]
         assert (told.status, told.verdict.playbook) == ("critical", "broker-down")
-        assert "records that only the lost leader had are gone" in told.verdict.reason
+        assert "records that only the lost leader had are lost" in told.verdict.reason
         assert cut.facts["times"][cut.facts["kinds"].index(lines.TRUNCATED)] == 2
 
 

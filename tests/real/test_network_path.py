@@ -93,7 +93,7 @@ def test_a_third_of_the_packets_lost_is_told_and_a_whole_link_is_silent(
 
     assert whole["status"] == "ok", whole
     assert lossy["status"] in ("warning", "critical"), lossy
-    assert lossy["facts"]["sent_again"] > 50 and "sent again" in lossy["reason"]
+    assert lossy["facts"]["sent_again"] > 50 and "retransmitted" in lossy["reason"]
 
 
 def test_a_listen_queue_that_overflows_is_told(inside: Namespace, tmp_path: pathlib.Path) -> None:

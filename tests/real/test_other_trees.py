@@ -116,7 +116,7 @@ def test_a_data_disk_that_only_our_unit_makes_read_only_takes_writes(folder: pat
     if os.access("/proc/1/root/", os.F_OK):
         assert row["status"] == "warning", row["reason"]
     else:  # this machine's root has fewer rights than its first process
-        assert row["status"] == "unknown" and "may not be entered" in row["reason"], row["reason"]
+        assert row["status"] == "unknown" and "cannot enter the file tree" in row["reason"], row["reason"]
 
 
 def test_a_disk_that_is_read_only_for_all_stays_critical_in_our_unit(folder: pathlib.Path) -> None:

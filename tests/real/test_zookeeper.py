@@ -70,7 +70,7 @@ def test_a_full_address_is_critical_and_well_again_when_there_is_room(host: Live
 
     assert silence == {""}
     assert (full.status, full.verdict.playbook) == ("critical", "zookeeper-connections")
-    assert "used up maxClientCnxns (4)" in full.verdict.reason
+    assert "maxClientCnxns reached (4)" in full.verdict.reason
     assert (after.status, later.status) == ("ok", "ok"), (after.verdict, later.verdict)
 
 

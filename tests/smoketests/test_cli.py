@@ -116,7 +116,7 @@ def test_a_state_that_cannot_be_written_is_said_and_the_run_goes_on(tmp_path: pa
     findings = {finding["check"]: finding for finding in json.loads(answer.stdout)["findings"]}
 
     assert findings["agent"]["status"] == "unknown"
-    assert "no memory between runs" in findings["agent"]["reason"]
+    assert "cannot save state" in findings["agent"]["reason"]
     assert "swappiness" in findings
 
 
@@ -126,8 +126,8 @@ def test_a_damaged_state_is_said_once_and_begun_anew(tmp_path: pathlib.Path) -> 
 
     first, second = (smoke("check", "swappiness", "--state", str(state), "-f", "json") for _ in range(2))
 
-    assert "was damaged" in first.stdout
-    assert "was damaged" not in second.stdout
+    assert "corrupt" in first.stdout
+    assert "corrupt" not in second.stdout
 
 
 def test_a_folder_named_agent_where_one_stands_is_not_run(tmp_path: pathlib.Path) -> None:

@@ -77,7 +77,7 @@ def test_each_finding_is_an_item_with_the_outcome_of_its_status(site: pytest.Pyt
             "critical: /kafka/d3 (sdd): create fails with EROFS although mounted rw",
             "what to do: playbook hidden-readonly, smoke explain mounts",
             "cannot tell: 10.0.0.3:22 refuses connections: no sshd is listening",
-            "*SmokeWarning: swappiness?kafka-a01?: vm.swappiness is 60, should be at most 1*",
+            "*SmokeWarning: swappiness?kafka-a01?: vm.swappiness is 60, limit 1*",
         ]
     )
     assert "\x1b" not in result.stdout.str()

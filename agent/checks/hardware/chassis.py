@@ -7,7 +7,7 @@ Warning: a predictive failure, a rebuild, a non-critical voltage, an open case, 
 `log_used_percent_warning` full or has overflowed; the log has a warning of the last `clear_after_hours`.
 Critical: a drive slot or the chassis reports a fault, a voltage is past a critical threshold, a processor or memory
 error is asserted; the log has a critical event of the last `clear_after_hours` (IERR, uncorrectable, fatal bus error).
-Unknown: the BMC does not answer or refuses us; its chassis status or event log cannot be read.
+Unknown: the BMC does not reply or rejects the session; its chassis status or event log cannot be read.
 Ok again: when the BMC no longer asserts it; an event after `clear_after_hours`; a full log when it is cleared
 (`ipmitool sel save FILE`, then `ipmitool sel clear`).
 """
@@ -175,7 +175,7 @@ def _of_log(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
         )
         found.append((critical if level == CRITICAL else warning)(said, PLAYBOOK))
     if facts.log_overflow:
-        found.append(warning("the BMC's event log has overflowed: new events are lost, save and clear it"))
+        found.append(warning("the BMC's event log overflowed, new events are lost: save and clear it"))
     elif facts.log_used_percent >= limits["log_used_percent_warning"]:
         found.append(warning(f"the BMC's event log is {facts.log_used_percent} % full: save and clear it"))
     return found
@@ -183,5 +183,5 @@ def _of_log(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
 
 def _healthy(facts: Facts) -> str:
     if facts.part == EVENT_LOG:
-        return f"{facts.log_records} records, nothing new that asks for action"
-    return ", ".join(facts.states) or f"{facts.part}: {facts.asked} asked, none reports a fault"
+        return f"{facts.log_records} records, no new fault"
+    return ", ".join(facts.states) or f"{facts.part}: {facts.asked} read, none reports a fault"

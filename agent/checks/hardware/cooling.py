@@ -1,11 +1,11 @@
 """Do all fans turn, and is anything too hot?
 
-Asked of the BMC's fan and temperature sensors: each has thresholds of the board's maker, and the BMC's own word
-for which is passed (nc: non-critical, cr: critical, nr: non-recoverable) is what counts here, not ours.
+Read from the BMC's fan and temperature sensors: each has thresholds of the board's vendor, and the state that the BMC
+reports (nc: non-critical, cr: critical, nr: non-recoverable) counts.
 
 Warning: a non-critical threshold is passed; fan redundancy is lost; it was worse in the last `clear_after_hours`.
-Critical: a critical or non-recoverable threshold is passed, or a sensor says that a fan failed.
-Unknown: the BMC does not answer or refuses us; a fan that had a reading before has none.
+Critical: a critical or non-recoverable threshold is passed, or a sensor reports a failed fan.
+Unknown: the BMC does not reply or rejects the session; a fan that had a reading before has none.
 Skipped: a sensor without a reading that never had one (an empty fan bay, a processor that is not fitted).
 Ok again: when the BMC no longer asserts it, and the last such event is older than `clear_after_hours`.
 """
@@ -95,17 +95,17 @@ def _read_before(host: Host) -> List[str]:
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     if facts.is_silent:
         if facts.was_read:
-            return unknown(f"fan {facts.part} gave a reading before, and gives none now", PLAYBOOK)
+            return unknown(f"fan {facts.part} no longer has a reading", PLAYBOOK)
         return skipped(f"the BMC has no reading for {facts.part}")
     if not facts.level and not _is_likely(facts):
-        return unknown(f"{facts.kind} {facts.part} reads {facts.reading:.0f} {facts.unit}, which cannot be", PLAYBOOK)
+        return unknown(f"{facts.kind} {facts.part}: implausible reading {facts.reading:.0f} {facts.unit}", PLAYBOOK)
     if facts.reading is None and not facts.states and facts.was_read:
-        return unknown(f"fan {facts.part} gave a reading before, and gives none now", PLAYBOOK)
+        return unknown(f"fan {facts.part} no longer has a reading", PLAYBOOK)
     now = _now(facts)
     recent = Recent(facts.kinds, facts.clocks, facts.hours_ago, facts.log_read)
     past = [] if now else event_log.within(recent, limits["clear_after_hours"])
     said = f"{facts.kind} {facts.part}: {_said(facts)}"
-    told = [warning(f"{said}, but {level} at {at} by the BMC's event log", PLAYBOOK) for level, at in past[:1]]
+    told = [warning(f"{said}, but {level} at {at} in the BMC's event log", PLAYBOOK) for level, at in past[:1]]
     return combine([*now, *told], healthy=said)
 
 

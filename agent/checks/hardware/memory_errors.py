@@ -1,12 +1,12 @@
-"""Does a DIMM make errors?
+"""Does a DIMM have errors?
 
-Counted by the memory controller (EDAC) for each DIMM, and told by the kernel (EDAC, machine check and APEI lines),
-which also speak of processors and of DIMMs that no driver counts, and by the BMC (item `event log`). The item is the
+Counted by the memory controller (EDAC) for each DIMM, and logged by the kernel (EDAC, machine check and APEI lines),
+which also name CPUs and DIMMs that no driver counts, and by the BMC (item `event log`). The item is the
 DIMM by its label.
-Critical: an uncorrected error ever since boot; 100 corrected ones within 15 minutes.
-Warning: 10 corrected errors within 15 minutes; or more of them in each of two runs in a row; the BIOS stopped to log
-corrected errors, being too many, or mapped a DIMM out; the firmware kept an error record of a crash.
-Unknown: no EDAC driver is loaded, so nobody counts. (A virtual machine has no DIMMs: skipped.)
+Critical: an uncorrected error since boot; 100 corrected ones within 15 minutes.
+Warning: 10 corrected errors within 15 minutes; or more of them in each of two runs in a row; the BIOS stopped logging
+corrected errors as too many, or mapped a DIMM out; the firmware kept an error record of a crash.
+Unknown: no EDAC driver is loaded, so errors are not counted. (A virtual machine has no DIMMs: skipped.)
 Ok again: uncorrected errors after a reboot, which a DIMM's replacement brings; corrected ones 24 hours after the
 last burst (`clear_after_hours`), or as soon as a run sees no new one.
 """
@@ -185,9 +185,9 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     verdicts = [*_judge_uncorrected(facts, limits), *_judge_corrected(facts, limits), *_judge_firmware(facts, limits)]
     silent = facts.corrected_hours_ago is None and facts.crash_hours_ago is None
     if not verdicts and facts.corrected is None and facts.uncorrected is None and silent:
-        return unknown("the EDAC driver shows this DIMM but does not count its errors")
+        return unknown("the EDAC driver lists this DIMM but does not count its errors")
     healthy = f"{facts.corrected} corrected errors since boot, {facts.growth} new" if facts.corrected else "no errors"
-    healthy += f"; the kernel's lines are not read: {facts.log_not_read}" if facts.log_not_read else ""
+    healthy += f"; kernel log not read: {facts.log_not_read}" if facts.log_not_read else ""
     return combine(verdicts, healthy)
 
 
@@ -195,12 +195,12 @@ def _judge_firmware(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     verdicts = []
     clear, crash = limits["clear_after_hours"], facts.crash_hours_ago
     if crash is not None and crash < clear and facts.crash_records >= limits["crash_records_warning"]:
-        said = "the firmware kept an error record of a crash: the boot before ended in a hardware error"
+        said = "the firmware kept an error record of a crash: the previous boot ended in a hardware error"
         verdicts.append(warning(said, PROCESSOR_PLAYBOOK))
     if facts.stopped_hours_ago < clear and facts.logging_stopped >= limits["logging_stopped_warning"]:
         verdicts.append(
             warning(
-                f"so many corrected errors that they are no longer logged: {kernel_log.quoted(facts.stopped_text)}",
+                f"too many corrected errors, no longer logged: {kernel_log.quoted(facts.stopped_text)}",
                 PLAYBOOK,
             )
         )

@@ -1,13 +1,13 @@
-"""Does every power supply work, and is there still one to spare?
+"""Does every power supply work, and is there still redundancy?
 
-Asked of the BMC's power-supply sensors, by what they assert (the word `ok` beside them means nothing), and of its
-event log since the last run. One that died or lost its feed is not felt until the other goes too.
+Read from the states that the BMC's power-supply sensors assert (the `ok` beside them has no meaning), and from its
+event log since the last run. One that died or lost its feed goes unnoticed until the other fails too.
 
 Warning: one predicts its failure, has a configuration error or its input out of range; redundancy is degraded;
 one was lost in the last `clear_after_hours` and is back.
 Critical: one has failed, lost AC, or is gone (fewer than the inventory's `psus`; without that number, gone from a
 slot that had one); redundancy is lost though there are two or more.
-Unknown: the BMC does not answer or refuses us; the reason says which, and how long we waited.
+Unknown: the BMC does not reply or rejects the session; the reason says which, with the deadline.
 Ok again: when the BMC no longer asserts it, and the last such event is older than `clear_after_hours`.
 """
 
@@ -29,19 +29,19 @@ DEADLINE_S = ipmitool.CHECK_DEADLINE_S
 REDUNDANCY = "redundancy"
 SEEN = "power/seen"
 
-BROKEN = {"failed": "has failed", "ac_lost": "lost AC", "ac_lost_or_out_of_range": "has its AC lost or out of range"}
+BROKEN = {"failed": "has failed", "ac_lost": "lost AC", "ac_lost_or_out_of_range": "has AC lost or out of range"}
 AILING = {
     "predicted": "predicts its own failure",
     "config_error": "has a configuration error",
-    "ac_out_of_range": "has its AC input out of range",
+    "ac_out_of_range": "has AC input out of range",
 }
 HAPPENED = {
     "failed": "failed",
     "ac_lost": "lost AC",
-    "ac_lost_or_out_of_range": "had its AC lost or out of range",
+    "ac_lost_or_out_of_range": "had AC lost or out of range",
     "predicted": "predicted its failure",
     "config_error": "had a configuration error",
-    "ac_out_of_range": "had its AC input out of range",
+    "ac_out_of_range": "had AC input out of range",
     "removed": "was removed",
     "redundancy": "was lost",
 }
@@ -91,7 +91,7 @@ def look(host: Host, item: str) -> Facts:
     happened = event_log.recent(host, "power", item)
     psu = psus.get(item)
     if psu is None and item != REDUNDANCY and not listing.complete:
-        raise CannotTell(f"{item} is not in the BMC's listing, which ipmitool could not read to its end")
+        raise CannotTell(f"{item} is not in the BMC's listing, which ipmitool read incompletely")
     states, faults, notes, present = (psu.states, psu.faults, psu.notes, psu.present) if psu else ((), (), (), False)
     if item == REDUNDANCY:
         states = tuple(event for sensor in power_supplies.redundancy(listing.sensors) for event in sensor.events)
@@ -156,7 +156,7 @@ def _gone(facts: Facts) -> Verdict:
     if not facts.is_listed and not facts.was_seen:
         return unknown(f"the inventory expects {facts.expected} power supplies, the BMC lists {facts.fitted}", PLAYBOOK)
     if not facts.fitted:
-        return unknown("no power supply says that it is present, though the machine runs", PLAYBOOK)
+        return unknown("no power supply reports presence, although the machine runs", PLAYBOOK)
     return critical(f"{facts.part} is absent{_since(facts)}, {_spare(facts)}", PLAYBOOK)
 
 
@@ -169,7 +169,7 @@ def _since(facts: Facts) -> str:
 def _spare(facts: Facts) -> str:
     others = facts.healthy_others
     if not others:
-        return "and no other power supply is known to be well"
+        return "and no other power supply is known to be ok"
     return f"{', '.join(others)} ok" + (": no redundancy" if len(others) == 1 else "")
 
 
@@ -189,7 +189,7 @@ def _redundancy(facts: Facts) -> List[Verdict]:
 def _past(facts: Facts, hours: float) -> List[Verdict]:
     recent = Recent(facts.kinds, facts.clocks, facts.hours_ago, facts.log_read)
     events = [f"{HAPPENED[kind]} {at}" for kind, at in event_log.within(recent, hours) if kind in HAPPENED]
-    return [warning(f"{facts.part} {', '.join(events)}, and is well now", PLAYBOOK)] if events else []
+    return [warning(f"{facts.part} {', '.join(events)}, recovered since", PLAYBOOK)] if events else []
 
 
 def _quiet(facts: Facts) -> Verdict:
@@ -197,11 +197,11 @@ def _quiet(facts: Facts) -> Verdict:
     if facts.present or (facts.part == REDUNDANCY and facts.states):
         return ok(f"{facts.part}: {', '.join(facts.states)}")
     if facts.present is None and facts.states:
-        return unknown(f"{facts.part} says {facts.states[0]!r}, not whether it is present and works", PLAYBOOK)
+        return unknown(f"{facts.part} reports {facts.states[0]!r}: presence and state unknown", PLAYBOOK)
     if facts.present is None:
         if facts.was_seen or facts.fitted < (facts.expected or 0):
-            return unknown(f"the BMC gives no reading for {facts.part}", PLAYBOOK)
-        return skipped(f"the BMC gives no reading for {facts.part}, and never did")
+            return unknown(f"the BMC has no reading for {facts.part}", PLAYBOOK)
+        return skipped(f"the BMC never had a reading for {facts.part}")
     if not facts.fitted:
-        return unknown("no power supply says that it is present, though the machine runs", PLAYBOOK)
+        return unknown("no power supply reports presence, although the machine runs", PLAYBOOK)
     return ok(f"{facts.part}: empty slot, {facts.fitted} fitted")

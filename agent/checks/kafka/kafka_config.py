@@ -8,7 +8,7 @@ uses; fewer num.io.threads than data disks; unclean.leader.election.enable; offs
 that consumers lose their place over a weekend; message.max.bytes of twice replica.fetch.max.bytes, so that followers
 fall behind, or above socket.request.max.bytes; compression.type other than `producer`, so that the broker recompresses;
 min.insync.replicas above the replicas that new topics or the consumers' offsets get.
-Unknown: its configuration cannot be read, or holds no number where one should be.
+Unknown: its configuration cannot be read, or has no number where one is required.
 Ok again: as soon as the file is changed; the broker follows at its next restart.
 """
 
@@ -49,7 +49,7 @@ def find(host: Host) -> Sequence[str]:
     kafka.need_role(host, "broker")
     brokers = kafka.items(host, "broker")
     if not brokers:
-        raise NotApplicable("no broker runs here, so it has no configuration (see services)")
+        raise NotApplicable("no broker runs here (see services)")
     return [item for broker in brokers for item in _items(host, broker)]
 
 
@@ -77,7 +77,7 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     try:
         found = list(RULES[facts.setting](facts, limits))
     except ValueError:
-        found = [unknown(f"not all of these are numbers: {said}")]
+        found = [unknown(f"not a number in one of these: {said}")]
     on = f"{count_of(len(facts.log_dirs), 'log dir')} on {count_of(len(set(facts.mounts)), 'mount')}"
     return combine(found, healthy=said or on)
 
@@ -89,11 +89,11 @@ def _log_dirs(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     on_root = []
     for folder, mount, fstype in zip(facts.log_dirs, facts.mounts, facts.fstypes):
         if fstype in IN_MEMORY:
-            yield critical(f"log dir {folder} lies in memory ({fstype}), a reboot empties it", PLAYBOOK)
+            yield critical(f"log dir {folder} is in memory ({fstype}): a reboot empties it", PLAYBOOK)
         elif mount == "/" and not _awaits_its_mount(folder, facts):
             on_root.append(folder)
     if on_root:
-        yield warning(f"on the root disk, which it can fill: {', '.join(on_root)}", PLAYBOOK)
+        yield warning(f"on the root disk, which Kafka can fill: {', '.join(on_root)}", PLAYBOOK)
     if facts.layout == "jbod":
         yield from _one_mount_each(facts)
 
@@ -106,15 +106,15 @@ def _awaits_its_mount(folder: str, facts: Facts) -> bool:
 def _one_mount_each(facts: Facts) -> Iterator[Verdict]:
     for mount in sorted({mount for mount in facts.mounts if mount != "/" and facts.mounts.count(mount) > 1}):
         folders = [folder for folder, holding in zip(facts.log_dirs, facts.mounts) if holding == mount]
-        yield warning(f"{' and '.join(folders)} share the mount {mount}: one disk, counted twice by Kafka", PLAYBOOK)
+        yield warning(f"{' and '.join(folders)} share mount {mount}: Kafka counts one disk twice", PLAYBOOK)
     if facts.idle:
-        yield warning(f"no log dir lies on {', '.join(facts.idle)}, nor any other server's data", PLAYBOOK)
+        yield warning(f"no log dir on {', '.join(facts.idle)}, nor data of another server", PLAYBOOK)
 
 
 def _io_threads(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     threads, disks = int(facts.values["num.io.threads"]), len(set(facts.mounts))
     if disks > threads * limits["disks_per_io_thread_warning"]:
-        yield warning(f"num.io.threads is {threads}, with {disks} data disks should be at least {disks}", PLAYBOOK)
+        yield warning(f"num.io.threads is {threads}, should be at least {disks} for {disks} data disks", PLAYBOOK)
 
 
 def _unclean(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
@@ -127,7 +127,7 @@ def _offsets(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     minutes, least = int(facts.values["offsets.retention.minutes"]), limits["offsets_retention_minutes_warning"]
     if minutes < least:
         said = f"offsets.retention.minutes is {minutes}, should be at least {least}: "
-        yield warning(f"{said}a consumer group that stops for {minutes / 60:.0f} h loses its place", PLAYBOOK)
+        yield warning(f"{said}a consumer group that stops for {minutes / 60:.0f} h loses its offsets", PLAYBOOK)
 
 
 def _message_size(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
@@ -137,14 +137,14 @@ def _message_size(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
         yield warning(f"{said}followers fetch such batches one by one and fall behind", PLAYBOOK)
     if message > request:
         said = f"message.max.bytes is {message}, socket.request.max.bytes only {request}"
-        yield warning(f"{said}: the largest messages are refused", PLAYBOOK)
+        yield warning(f"{said}: the largest messages are rejected", PLAYBOOK)
 
 
 def _compression(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     kind = facts.values["compression.type"]
     if kind.lower() != "producer":
         yield warning(
-            f"compression.type is {kind}, should be producer: the broker recompresses what comes otherwise", PLAYBOOK
+            f"compression.type is {kind}, should be producer: the broker recompresses other batches", PLAYBOOK
         )
 
 
@@ -153,7 +153,7 @@ def _min_isr(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     least, created, offsets = (int(values[name]) for name in ("min.insync.replicas", *REPLICAS))
     if created < least and values["auto.create.topics.enable"].lower() == "true":
         said = f"min.insync.replicas is {least}, default.replication.factor only {created}: "
-        yield warning(f"{said}topics that are created on first use cannot be written with acks=all", PLAYBOOK)
+        yield warning(f"{said}topics created on first use cannot be written with acks=all", PLAYBOOK)
     if offsets < least:
         said = f"min.insync.replicas is {least}, offsets.topic.replication.factor only {offsets}"
         yield warning(f"{said}: consumers cannot commit", PLAYBOOK)

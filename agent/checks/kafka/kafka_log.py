@@ -1,16 +1,16 @@
-"""What do the broker's own logs tell: a failed log dir, lost data, replicas that fall behind, lost sessions?
+"""Do the broker's logs report a failed log dir, lost data, replicas that fall behind or lost sessions?
 
 Item of each broker and KRaft controller: what is new in server.log, controller.log, state-change.log, its standard
 output and error and its systemd journal since the last run. Of a log seen first, only what is dated within a day.
-Critical: a log dir failed (KafkaStorageException) and the broker runs on without it; an unclean leader election, which
-drops the records that only the lost leader had.
-Warning: its ZooKeeper session expired, and all that it led got other leaders; as KRaft controller it fenced a broker
-that was silent for too long; within an hour one broker fell out of the ISR of 10 partitions that this one leads, or
-this broker cut off the end of 50 partitions, which only other copies or nobody had; it found corrupt records.
-What its version does not log (Kafka 1.1 to 3.1 with ZooKeeper: unclean elections) is said, no more.
+Critical: a log dir failed (KafkaStorageException) and the broker continues without it; an unclean leader election,
+which drops the records that only the lost leader had.
+Warning: its ZooKeeper session expired, and its leaders moved to other brokers; as KRaft controller it fenced a broker
+without heartbeats; within an hour one broker fell out of the ISR of 10 partitions that this one leads, or
+this broker truncated 50 partitions, whose end only other replicas or none had; it found corrupt records.
+What its version does not log (Kafka 1.1 to 3.1 with ZooKeeper: unclean elections) is only noted.
 Unknown: none of its logs can be read, or more was written since the last run than can be searched.
-Ok again: 24 hours after the last one, or after a reboot; a failed log dir only when the broker was restarted and it
-did not fail anew. ISR expands and leaders that moved are counted in the facts, no more: planned restarts bring both.
+Ok again: 24 hours after the last one, or after a reboot; a failed log dir only after a restart of the broker
+in which it did not fail again. ISR expands and moved leaders are only counted in facts: planned restarts cause both.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ Level = Callable[[str, str], Verdict]
 RULES: Mapping[str, Tuple[str, Level, str]] = {
     lines.LOG_DIR: (
         "log_dir_failures_critical", critical,
-        "log dir {about} failed at {last_at}, the broker goes on without: {last}",
+        "log dir {about} failed at {last_at}, the broker continues without it: {last}",
     ),
     lines.UNCLEAN: (
         "unclean_elections_critical", critical,
-        "unclean leader election {often}, last of {last} at {last_at}: records that only the lost leader had are gone",
+        "unclean leader election {often}, last of {last} at {last_at}: records that only the lost leader had are lost",
     ),
     lines.EXPIRED: (
         "session_expiries_warning", warning,
-        "its ZooKeeper session expired {often}, last at {last_at}: all that it led got other leaders",
+        "its ZooKeeper session expired {often}, last at {last_at}: its leaders moved to other brokers",
     ),
     lines.FENCED: (
         "fenced_brokers_warning", warning,
@@ -72,7 +72,7 @@ RULES: Mapping[str, Tuple[str, Level, str]] = {
     ),
     lines.TRUNCATED: (
         "truncations_per_hour_warning", warning,
-        "cut off the end of a partition {often}, {most_in_an_hour} in an hour, last of {last} at {last_at}",
+        "truncated a partition {often}, {most_in_an_hour} in an hour, last of {last} at {last_at}",
     ),
     lines.CORRUPT: (
         "corrupt_records_warning", warning,
@@ -195,7 +195,9 @@ def _row(kind: str, about: str, seen: Sequence[Incident], now: float) -> Tuple[A
 
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
-    found = [unknown(f"cannot tell all of {facts.item}: {', '.join(facts.not_read)}")] if facts.not_read else []
+    found = (
+        [unknown(f"logs of {facts.item} not read completely: {', '.join(facts.not_read)}")] if facts.not_read else []
+    )
     for row in zip(*(getattr(facts, column) for column in COLUMNS)):
         kind, _about, times, in_an_hour, hours_ago, _at, last = row
         limit, verdict, words = RULES.get(kind, NEVER)

@@ -1,11 +1,11 @@
-"""How near is the broker to the kernel's limit of memory mappings?
+"""How close is the broker to the kernel's limit of memory mappings?
 
 Kafka maps the indexes of every log segment; at the limit it stops with "OutOfMemoryError: Map failed".
 Warning: 70 % of vm.max_map_count in use by a broker; the setting itself below 262144; a file of sysctl.d will set a
 lower value at the next boot.
 Critical: 85 % in use.
 Unknown: only root may count another user's mappings; a file of sysctl.d cannot be read.
-Ok again: as soon as the setting is raised (it works at once; in /etc/sysctl.d it outlives a reboot).
+Ok again: as soon as the setting is raised (effective at once; in /etc/sysctl.d it survives a reboot).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def look(host: Host, item: str) -> Facts:
         return Facts(0, 0, most, int(at_boot.value), at_boot.path) if at_boot and told else Facts(0, 0, most)
     service = kafka.running(host, "broker").get(item)
     if service is None:
-        raise NotApplicable(f"{item} does not run, so it has no memory mappings (see services)")
+        raise NotApplicable(f"{item} is not running (see services)")
     return Facts(service.process.pid, host.process_use(service.process.pid).maps, most)
 
 

@@ -1,4 +1,4 @@
-"""How near are the broker, ZooKeeper and the whole system to their limits of open files?
+"""How close are the broker, ZooKeeper and the whole system to their limits of open files?
 
 Warning: 70 % of the limit in use; a Kafka or ZooKeeper process whose own limit is below 100000.
 Critical: 85 % of the limit in use. A broker that runs out closes its log dirs and stops.
@@ -39,7 +39,7 @@ def look(host: Host, item: str) -> Facts:
         return parse_file_nr(host.read("/proc/sys/fs/file-nr"))
     service = kafka.running(host).get(item)
     if service is None:
-        raise NotApplicable(f"{item} does not run, so it has no open files (see services)")
+        raise NotApplicable(f"{item} is not running (see services)")
     use = host.process_use(service.process.pid)
     return Facts(service.process.pid, use.open_files, use.open_files_limit)
 
@@ -48,7 +48,7 @@ def parse_file_nr(text: str) -> Facts:
     """`746\\t0\\t2466177`: allocated, unused, the most there may be."""
     words = text.split()
     if len(words) != 3 or not all(word.isascii() and word.isdigit() for word in words):
-        raise CannotTell(f"/proc/sys/fs/file-nr holds {text[:40]!r}, not three numbers")
+        raise CannotTell(f"/proc/sys/fs/file-nr contains {text[:40]!r}, not three numbers")
     most = int(words[2])
     return Facts(0, int(words[0]), -1 if most >= NO_LIMIT else most)
 

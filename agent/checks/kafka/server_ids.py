@@ -1,10 +1,10 @@
 """Is each Kafka or ZooKeeper server here the node that its disks belong to?
 
-Asked of each server that runs: node.id or broker.id of its configuration, and what meta.properties in its log dirs (of
-ZooKeeper: myid in its dataDir) says. `smoke gate` compares both with the inventory, Kafka and ZooKeeper.
+Compared for each running server: node.id or broker.id of its configuration, and meta.properties in its log dirs (of
+ZooKeeper: myid in its dataDir). `smoke gate` compares both with the inventory, Kafka and ZooKeeper.
 Critical: the configuration names another node than the log dirs do, or the log dirs belong to several nodes or
 clusters: the server does not start again.
-Unknown: its configuration cannot be read, and no log dir tells.
+Unknown: its configuration cannot be read, and no log dir names a node.
 Ok again: as soon as they agree.
 """
 
@@ -40,7 +40,7 @@ class Facts(NamedTuple):
 def find(host: Host) -> Sequence[str]:
     found = list(kafka.running(host))
     if not found:
-        raise NotApplicable("no Kafka or ZooKeeper server runs on this machine (see services)")
+        raise NotApplicable("no Kafka or ZooKeeper server is running on this machine (see services)")
     return found
 
 
@@ -74,6 +74,6 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     if len(facts.clusters) > 1:
         clusters = " and ".join(facts.clusters)
         found.append(critical(f"its log dirs belong to clusters {clusters}: it does not start again", PLAYBOOK))
-    node = stored or ("not told" if facts.configured is None else str(facts.configured))
+    node = stored or ("unknown" if facts.configured is None else str(facts.configured))
     cluster = f" of cluster {facts.clusters[0]}" if facts.clusters else ""
     return combine(found, healthy=f"node {node}{cluster}")

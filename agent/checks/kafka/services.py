@@ -1,10 +1,10 @@
-"""Does the broker or ZooKeeper server run, and do its ports listen?
+"""Is the broker or ZooKeeper server running, and do its ports listen?
 
-Asked for each server that the inventory names by role, or that ran here in the last 7 days.
+Checked for each server that the inventory names by role, or that ran here in the last 7 days.
 Warning: it was restarted in the last 24 hours without a reboot; its systemd unit is not active though the process runs
 (nothing would restart it); a port does not listen in the first 10 minutes after its start; a debugger holds it.
 Critical: no process; a port of its configuration or of the inventory does not listen; it is stopped (SIGSTOP) or frozen
-(cgroup), so that the kernel accepts connections for it and nobody answers.
+(cgroup), so that the kernel accepts connections for it and no process replies.
 Unknown: its configuration cannot be read and the inventory names no ports.
 Ok again: it runs and listens, and its last restart is 24 hours ago. One that was removed for good is forgotten after
 7 days, or at once if the inventory names the machine's roles without it.
@@ -26,13 +26,13 @@ from agent.status import Verdict, combine, critical, moment, unknown, warning
 LIMITS = {"clear_after_hours": 24, "starting_minutes": 10}
 PLAYBOOK = "broker-down"
 # what holds a process -> what lets it go
-STOPPED, FROZEN, TRACED = "stopped (SIGSTOP)", "frozen by its cgroup", "held by a debugger"
+STOPPED, FROZEN, TRACED = "stopped (SIGSTOP)", "frozen by its cgroup", "traced by a debugger"
 FROZEN_V1 = "frozen by its cgroup (v1)"
 HELD = {
     STOPPED: "kill -CONT {pid}",
     FROZEN: "systemctl thaw {unit}",
     FROZEN_V1: "docker unpause, or write THAWED to its freezer.state",
-    TRACED: "end the debugger",
+    TRACED: "stop the debugger",
 }
 UNITS = {
     "broker": ("kafka.service", "confluent-server.service", "confluent-kafka.service", "kafka-broker.service"),
@@ -169,25 +169,25 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     if facts.held:
         how = warning if facts.held == TRACED else critical
         mend = HELD[facts.held].format(pid=facts.pid, unit=facts.unit or "its unit")
-        found.append(how(f"{facts.item} (process {facts.pid}) is {facts.held}: nobody answers; {mend}", PLAYBOOK))
+        found.append(how(f"{facts.item} (process {facts.pid}) is {facts.held}: no reply to clients; {mend}", PLAYBOOK))
     if facts.closed_ports:
         how = warning if facts.up_s < limits["starting_minutes"] * 60 else critical
         ports = ", ".join(map(str, facts.closed_ports))
-        found.append(how(f"{facts.item} runs ({up}) but nothing listens on port {ports}", PLAYBOOK))
+        found.append(how(f"{facts.item} is running ({up}) but does not listen on port {ports}", PLAYBOOK))
     if not facts.ports:
-        found.append(unknown(f"its ports are not known: {facts.config_path or 'its configuration'} cannot be read"))
+        found.append(unknown(f"ports unknown: {facts.config_path or 'its configuration'} cannot be read"))
     if facts.unit and not facts.unit_state.startswith("active/"):
-        found.append(warning(f"{facts.unit} is {facts.unit_state} though {facts.item} runs ({up})", PLAYBOOK))
+        found.append(warning(f"{facts.unit} is {facts.unit_state} although {facts.item} is running ({up})", PLAYBOOK))
     found += _restarts(facts, limits["clear_after_hours"])
     listens = f", listens on {', '.join(map(str, facts.ports))}" if facts.ports else ""
-    return combine(found, healthy=f"{facts.item} runs ({up}){listens}")
+    return combine(found, healthy=f"{facts.item} is running ({up}){listens}")
 
 
 def _gone(facts: Facts) -> str:
     unit = f"; {facts.unit} is {facts.unit_state}" if facts.unit else ""
     path = f" ({facts.config_path})" if facts.config_path else ""
     seen = f", last seen {facts.seen_at}" if facts.seen_at else ""
-    return f"no {facts.item.split(' ')[0]} process runs{path}{seen}{unit}"
+    return f"no {facts.item.split(' ')[0]} process{path}{seen}{unit}"
 
 
 def _restarts(facts: Facts, hours: float) -> List[Verdict]:

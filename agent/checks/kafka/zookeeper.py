@@ -1,16 +1,16 @@
-"""Does ZooKeeper answer, has it room for more connections, and is it quick enough?
+"""Does ZooKeeper reply, can it accept more connections, and is its latency low enough?
 
-Asked of the server on this machine, and on a broker of those that the broker depends on (inventory, or
-zookeeper.connect), in four-letter words. One client address may hold `maxClientCnxns` connections (60, if zoo.cfg does
-not say): a broker whose address is full cannot come back after a restart, and the server closes each new connection
-from there without a word. An empty answer is therefore a fault, not health.
+Checked for the server on this machine, and on a broker for those that the broker depends on (inventory, or
+zookeeper.connect), with four-letter words. One client address may hold `maxClientCnxns` connections (default
+60): a broker whose address is full cannot come back after a restart, and the server closes each new connection
+from there without a reply. An empty reply is therefore a fault.
 
-Warning: an address holds many of its connections; slow, queueing or expiring sessions since the last run (each told
-until `clear_after_hours` have passed); open files; much data; followers out of step; on a rotating disk, or on one
+Warning: an address holds many of its connections; slow, queueing or expiring sessions since the last run (each reported
+until `clear_after_hours` have passed); open files; much data; followers out of sync; on a rotating disk, or on one
 machine with a broker; a server elsewhere refuses connections.
-Critical: nothing listens here; an empty answer; not serving (no quorum) or read-only; an address or the open files
+Critical: nothing listens here; an empty reply; not serving (no quorum) or read-only; an address or the open files
 nearly full; very slow.
-Unknown: no answer in time; TLS only; a word is not in the server's whitelist (the reason has the line to add).
+Unknown: no reply in time; TLS only; a word is not in the server's whitelist (the reason has the line to add).
 Ok again: as soon as the numbers are back below the limits, and the incidents are old enough.
 """
 
@@ -168,20 +168,20 @@ def _availability(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     if facts.state == REFUSED:
         if facts.here:
             return [critical(f"{name} is down: nothing listens on its port", DOWN)]
-        return [warning(f"{name} refuses connections: it is down, or a firewall rejects them", DOWN)]
+        return [warning(f"{name} refuses connections: down, or rejected by a firewall", DOWN)]
     if facts.state == EMPTY:
         limit = facts.source_limit if facts.source_limit is not None else limits["default_connections_per_source"]
-        full = f"{name} closes connections from this machine unanswered: its address has used up maxClientCnxns"
-        return [critical(f"{full} ({limit}{'' if facts.source_limit else ' if zoo.cfg does not say'})", PLAYBOOK)]
+        full = f"{name} drops connections without a reply: maxClientCnxns reached"
+        return [critical(f"{full} ({limit}{'' if facts.source_limit else ', the default'})", PLAYBOOK)]
     if facts.state == NOT_SERVING:
-        return [critical(f"{name} runs but does not serve requests: it is starting, or has no quorum", DOWN)]
+        return [critical(f"{name} is running but not serving requests: starting, or no quorum", DOWN)]
     if facts.state == TLS:
-        return [unknown(f"{name} speaks TLS only, four-letter words need a plain client port")]
+        return [unknown(f"{name} accepts TLS only: four-letter words require a plaintext client port")]
     rules = []
     if facts.mode == READ_ONLY:
-        rules.append(critical(f"{name} is read-only: it has lost the quorum", DOWN))
+        rules.append(critical(f"{name} is read-only: quorum lost", DOWN))
     if facts.not_allowed:
-        rules.append(unknown(f"{name} does not allow {', '.join(facts.not_allowed)}; zoo.cfg needs {WHITELIST}"))
+        rules.append(unknown(f"{name} does not allow {', '.join(facts.not_allowed)}: add {WHITELIST} to zoo.cfg"))
     return rules
 
 
@@ -190,7 +190,7 @@ def _room(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     by = f"connections from {facts.fullest_source}"
     return [
         *_share(facts, "source_connections", facts.fullest_source_connections, per_source, by, limits),
-        *_share(facts, "total_connections", facts.connections, facts.connections_limit, "connections in all", limits),
+        *_share(facts, "total_connections", facts.connections, facts.connections_limit, "connections in total", limits),
         *_share(facts, "open_files", facts.open_files, facts.open_files_limit, "open files", limits),
     ]
 
@@ -201,7 +201,7 @@ def _share(
     """A limit of 0 is none."""
     if not used or not limit:
         return []
-    said = f"ZooKeeper {facts.server} has {used} of {limit} {words}"
+    said = f"ZooKeeper {facts.server}: {used} of {limit} {words}"
     playbook = "tune-os" if name == "open_files" else PLAYBOOK
     percent = 100 * used / limit
     if percent >= limits[f"{name}_percent_critical"]:
@@ -216,13 +216,13 @@ def _pace(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     rejected, expired = (sum(n for kind, n in recent if kind == word) for word in ("rejected", "expired"))
     rules = [
         *_above(facts, "latency_avg_ms", facts.latency_avg_ms, "ms average latency", limits),
-        *_above(facts, "latency_max_ms", slowest, f"ms for its slowest request {lately}", limits),
+        *_above(facts, "latency_max_ms", slowest, f"ms maximum latency {lately}", limits),
         *_above(facts, "outstanding", facts.outstanding, "requests waiting", limits),
     ]
     if expired >= limits["expired_sessions_warning"]:
-        rules.append(warning(f"ZooKeeper {facts.server} let {count_of(expired, 'session')} expire {lately}"))
+        rules.append(warning(f"ZooKeeper {facts.server}: {count_of(expired, 'session')} expired {lately}"))
     if rejected >= limits["rejected_connections_warning"]:
-        rules.append(warning(f"ZooKeeper {facts.server} turned {count_of(rejected, 'connection')} away", PLAYBOOK))
+        rules.append(warning(f"ZooKeeper {facts.server}: {count_of(rejected, 'connection')} rejected", PLAYBOOK))
     return rules
 
 
@@ -230,7 +230,7 @@ def _above(facts: Facts, name: str, value: Optional[float], words: str, limits: 
     if value is None or value < limits[f"{name}_warning"]:
         return []
     judged = critical if value >= limits.get(f"{name}_critical", float("inf")) else warning
-    return [judged(f"ZooKeeper {facts.server} has {value:.0f} {words}, should be below {limits[f'{name}_warning']}")]
+    return [judged(f"ZooKeeper {facts.server}: {value:.0f} {words}, limit {limits[f'{name}_warning']}")]
 
 
 def _standing(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
@@ -240,14 +240,14 @@ def _standing(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     ]
     synced, followers = facts.synced_followers, facts.followers
     if facts.mode == "leader" and synced is not None and followers is not None and synced < followers:
-        rules.append(warning(f"ZooKeeper {facts.server}: {synced} of its {followers} followers in step", DOWN))
+        rules.append(warning(f"ZooKeeper {facts.server}: {synced} of {followers} followers in sync", DOWN))
     return rules
 
 
 def _place(facts: Facts) -> List[Verdict]:
     rules = []
     if facts.rotating_disk:
-        rules.append(warning(f"ZooKeeper's log is on the rotating disk {facts.rotating_disk}, should be on an SSD"))
+        rules.append(warning(f"ZooKeeper's log is on rotating disk {facts.rotating_disk}, should be on an SSD"))
     if facts.beside_broker:
-        rules.append(warning("ZooKeeper shares this machine with a broker, should have one of its own"))
+        rules.append(warning("ZooKeeper shares this machine with a broker, should have its own"))
     return rules

@@ -1,15 +1,15 @@
-"""Does a packet filter stand between the brokers, or between them and ZooKeeper?
+"""Does a packet filter block connections between the brokers, or between them and ZooKeeper?
 
-What counts is what the kernel does to a new TCP connection, whoever wrote the rules (firewalld, ufw, nftables,
+Evaluated is what the kernel does to a new TCP connection, whichever tool wrote the rules (firewalld, ufw, nftables,
 iptables): each needed port is followed through them. Needed are the ports of the inventory, or those that the running
 servers listen on, and ZooKeeper's 2888 and 3888 in an ensemble.
 
-Warning: a firewall is active and the inventory does not say `firewall: active`; or it says so and none is; or a needed
+Warning: a firewall is active without `firewall: active` in the inventory; or none is active with it; or a needed
 port is open only for some sources or interfaces (limit `peers`: the networks that your brokers and clients are in, as
-`10.0.0.0/8, 10.9.0.0/16`; rules about sources are then held against them), or is closed over IPv6 alone.
-Critical: a needed port is blocked for everybody, coming in or going out.
+`10.0.0.0/8, 10.9.0.0/16`; rules about sources are then compared with them), or is closed over IPv6 alone.
+Critical: a needed port is blocked for all sources, inbound or outbound.
 Unknown: not root; nft or iptables is missing though the kernel holds rules; rules that this check cannot evaluate.
-Ok again: as soon as the rules let the ports through and the firewall is as the inventory says.
+Ok again: as soon as the rules accept the ports and the firewall is as in the inventory.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _peers(host: Host, item: str) -> Tuple[Network, ...]:
     words = [word.strip() for word in str(said).split(",") if word.strip()]
     networks = [networks_of(word) for word in words]
     if not all(networks):
-        raise CannotTell(f"the limit `peers` is {said!r}, should be networks such as 10.0.0.0/8")
+        raise CannotTell(f"limit `peers` is {said!r}, expected networks such as 10.0.0.0/8")
     return tuple(network for part in networks for network in part)
 
 
@@ -145,8 +145,8 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     rules = [unknown(facts.unseen, PLAYBOOK)] if facts.unseen else []
     if not facts.active:
         if facts.expected == ACTIVE:
-            rules.append(warning("no firewall is active, though the inventory expects one", PLAYBOOK))
-        return combine(rules, f"no firewall is active; installed: {', '.join(facts.installed) or 'none'}")
+            rules.append(warning("no firewall active, but the inventory expects one", PLAYBOOK))
+        return combine(rules, f"no firewall active; installed: {', '.join(facts.installed) or 'none'}")
     if facts.blocked:
         rules.append(critical(f"{who} blocks TCP {_list(facts.blocked)}", PLAYBOOK))
     if facts.blocked_outgoing:
@@ -154,12 +154,14 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     if facts.cannot_tell:
         rules.append(unknown(f"cannot evaluate the rules for TCP {_list(facts.cannot_tell)}", PLAYBOOK))
     if facts.partly_open:
-        rules.append(warning(f"open for some only, cannot tell for others: TCP {_list(facts.partly_open)}", PLAYBOOK))
+        rules.append(
+            warning(f"open for some sources only, others not evaluated: TCP {_list(facts.partly_open)}", PLAYBOOK)
+        )
     if facts.blocked_ipv6 and not facts.blocked:
         rules.append(warning(f"{who} blocks over IPv6 TCP {_list(facts.blocked_ipv6)}", PLAYBOOK))
     if facts.expected != ACTIVE:
-        rules.append(warning(f"{who} is active, the inventory does not expect a firewall", PLAYBOOK))
-    return combine(rules, f"{who} is active as expected and lets TCP {ports} through")
+        rules.append(warning(f"{who} is active, but the inventory expects no firewall", PLAYBOOK))
+    return combine(rules, f"{who} is active as expected and accepts TCP {ports}")
 
 
 def _list(ports: Sequence[str]) -> str:

@@ -1,11 +1,11 @@
-"""Do packets get through: from here, into the servers' listen queues, and past connection tracking?
+"""Do packets get through: to the peers, into the servers' listen queues, and past connection tracking?
 
 A link that loses packets, a listen queue that overflows and a full tracking table all look like a slow or dead peer.
-Counted since the last run, in the network namespace of the server that runs here, and anew when that is another one.
+Counted since the last run in the network namespace of the server that runs here, and from 0 when that changes.
 Items: `retransmissions`, `listen queues`, `connection tracking`, and `MTU`, which the cluster check `drift` compares.
 Warning: 2 % of the segments sent again (50 at least); 10 overflows of a listen queue; tracking table 75 % full.
-Critical: 10 % sent again, 5 a second at least; the tracking table is 95 % full or dropped packets for want of room.
-Ok again: in the first run after which it did not go on.
+Critical: 10 % sent again, 5 a second at least; the tracking table is 95 % full, or was full and dropped packets.
+Ok again: in the first run without new ones.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _growth(host: Host, name: str, value: Optional[int]) -> Tuple[int, float]:
 def _look_at_tracking(host: Host) -> Facts:
     seen = tcp_counters.tracking(host)
     if seen is None:
-        raise NotApplicable("the kernel tracks no connections")
+        raise NotApplicable("connection tracking is not in use")
     drops, seconds = _growth(host, "drop", seen.dropped)
     return Facts(TRACKING, seconds, tracked=seen.tracked, tracked_most=seen.most, tracking_drops=drops)
 
@@ -94,7 +94,7 @@ def _mtus(host: Host) -> Tuple[str, ...]:
     sizes = {name: interfaces.number(host, name, "mtu") for name in interfaces.watched(host)}
     found = tuple(f"{name} {size}" for name, size in sizes.items() if size is not None)
     if not found:
-        raise NotApplicable("the kernel shows no MTU")
+        raise NotApplicable("the kernel reports no MTU")
     return found
 
 
@@ -104,27 +104,27 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     if facts.item == TRACKING:
         return _judge_tracking(facts, limits)
     if not facts.seconds:
-        return ok("counted from now on")
+        return ok("first run: counting starts now")
     return _judge_listen(facts, limits) if facts.item == LISTEN else _judge_sent_again(facts, limits)
 
 
 def _judge_sent_again(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     percent = 100 * facts.sent_again / max(facts.sent, 1)
     per_second = facts.sent_again / facts.seconds
-    said = f"{percent:.1f} % of {facts.sent} TCP segments sent again ({per_second:.2g} a second)"
+    said = f"{percent:.1f} % of {facts.sent} TCP segments retransmitted ({per_second:.2g}/s)"
     if facts.sent_again < limits["sent_again_least"]:
         return ok(said)
     if percent >= limits["sent_again_percent_critical"] and per_second >= limits["sent_again_per_second_critical"]:
-        return critical(f"{said}: packets are lost on the way", PLAYBOOK)
+        return critical(f"{said}: packets are being lost", PLAYBOOK)
     if percent >= limits["sent_again_percent_warning"]:
-        return warning(f"{said}, should be below {limits['sent_again_percent_warning']} %", PLAYBOOK)
+        return warning(f"{said}, limit {limits['sent_again_percent_warning']} %", PLAYBOOK)
     return ok(said)
 
 
 def _judge_listen(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
-    said = f"{facts.overflows} overflows of a listen queue in {facts.seconds / 60:.0f} min"
+    said = f"{facts.overflows} listen queue overflows in {facts.seconds / 60:.0f} min"
     if facts.overflows >= limits["listen_overflows_warning"]:
-        return warning(f"{said}: a server does not accept connections as fast as they come", PLAYBOOK)
+        return warning(f"{said}: a server accepts connections too slowly", PLAYBOOK)
     return ok(said)
 
 
@@ -133,9 +133,9 @@ def _judge_tracking(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     said = f"{facts.tracked} of {facts.tracked_most} connections tracked ({percent:.0f} %)"
     found = []
     if facts.tracking_drops >= limits["tracking_drops_critical"]:
-        found.append(critical(f"{facts.tracking_drops} packets dropped for want of room; {said}", PLAYBOOK))
+        found.append(critical(f"{facts.tracking_drops} packets dropped, table full; {said}", PLAYBOOK))
     elif percent >= limits["tracked_percent_critical"]:
-        found.append(critical(f"{said}: new ones will be dropped", PLAYBOOK))
+        found.append(critical(f"{said}: new connections will be dropped", PLAYBOOK))
     elif percent >= limits["tracked_percent_warning"]:
-        found.append(warning(f"{said}, should be below {limits['tracked_percent_warning']} %", PLAYBOOK))
+        found.append(warning(f"{said}, limit {limits['tracked_percent_warning']} %", PLAYBOOK))
     return combine(found, healthy=said)

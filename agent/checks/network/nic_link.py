@@ -1,13 +1,13 @@
-"""Has every network interface its link, at full speed, steadily and without bad frames?
+"""Does every network interface have a stable link at full speed, without bad frames?
 
 Interfaces that the inventory names are compared with it; without one, an interface that is administratively up and
 had a link in an earlier run must have it still. A port in which no cable ever was is no fault.
-Critical: no link on an interface that is expected or had one in an earlier run; an expected interface missing or set
-down; less than half of the expected speed; a bond without any member that carries it; 1 bad frame in 1000; 10 flaps.
+Critical: no link on an interface that is expected or had one in an earlier run; an expected interface missing or
+administratively down; less than half of the expected speed; a bond without active members; 0.1 % bad frames; 10 flaps.
 Warning: slower than expected or than in the run before; half duplex; a bond member that does not carry it; a link
 that was lost and came back (a flap); bad frames (cable, plug or optic), missed or dropped frames in numbers; a cable
-error told by the card; two expected interfaces on one card.
-Unknown: the speed is expected but not told.
+error reported by the card; two expected interfaces on one card.
+Unknown: a speed is expected, but the driver reports none.
 Ok again: as soon as the link is as it should be; 24 hours after the last flap (`clear_after_hours`). A port that is
 no longer used: `ip link set dev NAME down`.
 """
@@ -123,33 +123,35 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     if facts.interface == CARDS and not facts.expected:
         return _judge_cards(facts, limits)
     if not facts.present:
-        return critical(f"{facts.interface} is expected, but the kernel shows no interface of that name", PLAYBOOK)
+        return critical(f"{facts.interface} is expected, but the kernel has no such interface", PLAYBOOK)
     if not facts.admin_up:
         return _judge_set_down(facts)
     verdicts = [*_judge_link(facts, limits), *_judge_flaps(facts, limits), *_judge_frames(facts, limits)]
-    speed = f"{facts.speed_mbps} Mbit/s" if facts.speed_mbps else "speed not told"
+    speed = f"{facts.speed_mbps} Mbit/s" if facts.speed_mbps else "speed unknown"
     duplex = f" {facts.duplex} duplex" if facts.duplex else ""
-    no_cable = "no link since boot, and none expected: no cable"
+    no_cable = "no link since boot, none expected: no cable"
     return combine(verdicts, healthy=f"link up, {speed}{duplex}" if facts.carrier else no_cable)
 
 
 def _judge_cards(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     if facts.cards and len(facts.cards) < limits["cards_warning"]:
-        return warning(f"all expected interfaces are ports of one card, {facts.cards[0]}: it fails, all fail", PLAYBOOK)
+        return warning(f"all expected interfaces are ports of one card, {facts.cards[0]}: no redundancy", PLAYBOOK)
     return ok(f"the expected interfaces are on {len(facts.cards) or 'no'} cards")
 
 
 def _judge_set_down(facts: Facts) -> Verdict:
     if facts.expected:
-        return critical(f"{facts.interface} is expected, but set down: ip link set dev {facts.interface} up", PLAYBOOK)
+        return critical(
+            f"{facts.interface} is expected, but administratively down: ip link set dev {facts.interface} up", PLAYBOOK
+        )
     if facts.is_member:
-        return warning(f"member of {facts.bond}, but set down", PLAYBOOK)
-    return ok("set down by an administrator")
+        return warning(f"member of {facts.bond}, but administratively down", PLAYBOOK)
+    return ok("administratively down")
 
 
 def _judge_link(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     if facts.carrier is None:
-        return [unknown(f"whether there is a link is not told, state {facts.operstate or 'unknown'}")]
+        return [unknown(f"link state unknown (operstate {facts.operstate or 'unknown'})")]
     if facts.carrier:
         return [*_judge_speed(facts, limits), *_judge_bond(facts)]
     part = f"no link on {facts.interface}" + (f" ({facts.driver})" if facts.driver else "")
@@ -166,7 +168,7 @@ def _judge_speed(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     percent = 100.0 * facts.speed_mbps / facts.expected_mbps if facts.expected_mbps else 100.0
     said = f"{facts.speed_mbps} Mbit/s, expected {facts.expected_mbps}"
     if facts.expected_mbps and not facts.speed_mbps:
-        verdicts.append(unknown(f"{facts.expected_mbps} Mbit/s are expected, but the driver does not tell the speed"))
+        verdicts.append(unknown(f"speed unknown, expected {facts.expected_mbps} Mbit/s: the driver reports none"))
     elif percent < limits["speed_percent_critical"]:
         verdicts.append(critical(said, PLAYBOOK))
     elif percent < limits["speed_percent_warning"]:
@@ -174,7 +176,7 @@ def _judge_speed(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     elif facts.slower_from and facts.slower_hours < limits["clear_after_hours"]:
         verdicts.append(warning(f"{facts.speed_mbps} Mbit/s, was {facts.slower_from} in an earlier run", PLAYBOOK))
     if facts.expected_duplex and not facts.duplex:
-        verdicts.append(unknown(f"{facts.expected_duplex} duplex is expected, but the driver does not tell it"))
+        verdicts.append(unknown(f"duplex unknown, expected {facts.expected_duplex}: the driver reports none"))
     if facts.duplex == "half" or (facts.duplex and facts.expected_duplex not in ("", facts.duplex)):
         verdicts.append(warning(f"{facts.duplex} duplex, expected {facts.expected_duplex or 'full'}", PLAYBOOK))
     return verdicts
@@ -183,11 +185,11 @@ def _judge_speed(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
 def _judge_bond(facts: Facts) -> List[Verdict]:
     if not facts.bond:
         return []
-    of = f"{facts.bond_up} of {facts.bond_members} members of {facts.bond} carry it"
+    of = f"{facts.bond_up} of {facts.bond_members} members of {facts.bond} active"
     if facts.bond_up == 0:
         return [critical(of, PLAYBOOK)]
     if facts.is_member and not facts.carries:
-        return [warning(f"does not carry {facts.bond}: {of}", PLAYBOOK)]
+        return [warning(f"not active in {facts.bond}: {of}", PLAYBOOK)]
     return []
 
 
@@ -205,13 +207,13 @@ def _judge_frames(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     verdicts = []
     counts = {"crc": facts.crc_errors, "missed": facts.missed, "dropped": facts.dropped}
     words = {
-        "crc": "with a bad checksum: cable, plug or optic",
+        "crc": "with CRC errors: cable, plug or optic",
         "missed": "missed: ring buffer full",
         "dropped": "dropped",
     }
     for name, count in counts.items():
         per_million = 1e6 * count / max(facts.frames + count, 1)
-        said = f"{count} frames since the last run {words[name]} ({per_million:.0f} in a million)"
+        said = f"{count} frames {words[name]} since the last run ({per_million:.0f} per million)"
         if count >= limits[f"{name}_at_least"]:
             if per_million >= limits.get(f"{name}_per_million_critical", float("inf")):
                 verdicts.append(critical(said, PLAYBOOK))

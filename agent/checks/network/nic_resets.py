@@ -5,7 +5,7 @@ are kernel lines (transmit watchdog, hangs, firmware resets), the kernel's own c
 queue, and the driver's counters of `ethtool -S`; a reset that shows in several of them counts once.
 Warning: any new reset; 100 corrected PCIe errors of the card within an hour. Critical: 3 or more resets within an hour,
 or a card that failed for good (recovery unsuccessful, removed, firmware dead, overheated, uncorrected PCIe error).
-Unknown: an interface of the inventory that the kernel does not show; neither the kernel's lines nor the driver's own
+Unknown: an interface of the inventory that the kernel does not have; neither the kernel's lines nor the driver's own
 counters can be read.
 Ok again: 24 hours after the last reset (`clear_after_hours`), or after a reboot.
 """
@@ -83,7 +83,7 @@ def look(host: Host, item: str) -> Facts:
         _note_counters(host, item, counted, news.incidents.get(item, []))
     chains = {chain.kind: chain for chain in incidents.chains(host, SUBJECT, item)}
     if not interface and not chains:
-        raise CannotTell(f"the inventory expects the interface {item}, but the kernel shows none of that name")
+        raise CannotTell(f"the inventory expects interface {item}, but the kernel has no such interface")
     remembered = host.state.incidents(SUBJECT, item)
     corrected = chains.get(PCIE_CORRECTED)
     return Facts(
@@ -164,15 +164,15 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
         count = facts.corrected_pcie_in_an_hour
         verdicts.append(warning(f"{_named(facts)}{count} corrected PCIe errors in an hour", "failed-motherboard"))
     if facts.log_not_read and facts.driver_resets is None:
-        verdicts.append(unknown(f"cannot tell whether it was reset: {_unseen(facts)}"))
+        verdicts.append(unknown(f"resets unknown: {_unseen(facts)}"))
     if verdicts:
         return combine(verdicts, healthy="")
     return ok(f"no new reset{_quiet(facts, said)}")
 
 
 def _unseen(facts: Facts) -> str:
-    counters = facts.not_asked or "its driver counts no resets"
-    return f"the kernel's lines are not read ({facts.log_not_read}), {counters}"
+    counters = facts.not_asked or "the driver counts no resets"
+    return f"kernel log not read ({facts.log_not_read}), {counters}"
 
 
 def _named(facts: Facts) -> str:
@@ -182,6 +182,6 @@ def _named(facts: Facts) -> str:
 
 def _quiet(facts: Facts, said: str) -> str:
     before = f"; {said}" if facts.resets else ""
-    without = f"; {facts.not_asked}, so the driver's own counters are not read" if facts.not_asked else ""
-    unread = f"; the kernel's lines are not read: {facts.log_not_read}" if facts.log_not_read else ""
+    without = f"; driver counters not read: {facts.not_asked}" if facts.not_asked else ""
+    unread = f"; kernel log not read: {facts.log_not_read}" if facts.log_not_read else ""
     return before + without + unread

@@ -1,12 +1,12 @@
-"""Does this machine reach the ports of the machines that it depends on: other brokers, and ZooKeeper?
+"""Can this machine connect to the ports of the machines that it depends on: other brokers, and ZooKeeper?
 
 The inventory says which (`peers`); each is tried with one TCP connection that is closed at once. Which side is to
-blame is told by the cluster check `ports`, which sees the answers of all machines.
+blame is shown by the cluster check `ports`, which has the results of all machines.
 
 Warning: a peer refuses the connection (nothing listens there), does not answer (a firewall drops it, or the machine is
 down), or its name is unknown here.
 Unknown: no peer could be tried.
-Ok again: as soon as all let us in.
+Ok again: as soon as all accept connections.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def look(host: Host, item: str) -> Facts:
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     count = len(facts.unreached)
     if count < limits["unreached_warning"]:
-        return ok(f"{facts.peers - count} of {facts.peers} peers let us in")
+        return ok(f"connected to {facts.peers - count} of {facts.peers} peers")
     named = [f"{peer} ({why})" for peer, why in facts.unreached[: limits["named"]]]
     more = f" and {count - len(named)} more" if count > len(named) else ""
     playbook = "" if all(why == "refused" for _peer, why in facts.unreached) else PLAYBOOK
-    return warning(f"{count} of {facts.peers} peers do not let us in: {', '.join(named)}{more}", playbook)
+    return warning(f"cannot connect to {count} of {facts.peers} peers: {', '.join(named)}{more}", playbook)

@@ -1,13 +1,13 @@
-"""Does a virus scanner stand between Kafka and its disks?
+"""Does a virus scanner slow down or block Kafka's access to its disks?
 
 A scanner that sees every access to a data directory slows each produce and fetch, may hold files open or move them
 away, and can stop a broker. Known products are found by package, unit and process; any other program by the kernel's
-list of those that it tells of file accesses (fanotify), which needs no list of products.
+list of fanotify watches, which needs no list of products.
 
 Warning: a product is installed or scheduled; or it runs, and says that the data directories are excluded (ClamAV,
 Microsoft Defender), or the limit `accepted` names it; or an unknown program listens to accesses elsewhere.
-Critical: a product runs, or any program listens to, or is scanning, a data directory.
-Unknown: not root, or processes that root may not look into.
+Critical: a product runs, or any program watches or scans a data directory.
+Unknown: not root, or processes that not even root can inspect.
 Ok again: as soon as it is stopped, excluded or removed.
 """
 
@@ -131,11 +131,11 @@ def _below(path: str, outer: str) -> bool:
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     rules = _rules(facts, [name.strip() for name in str(limits["accepted"]).split(",")])
     if not facts.as_root:
-        rules.append(unknown("needs root to see which processes listen to file accesses"))
+        rules.append(unknown("needs root: which processes watch file accesses (fanotify)"))
     elif facts.hidden:
         more = f" and {len(facts.hidden) - 3} more" if len(facts.hidden) > 3 else ""
-        rules.append(unknown(f"even root may not see if these listen to file accesses: {_few(facts.hidden)}{more}"))
-    return combine(rules, "no antivirus product is installed or running, no program listens to file accesses")
+        rules.append(unknown(f"fanotify watches unknown, not readable even as root: {_few(facts.hidden)}{more}"))
+    return combine(rules, "no antivirus product installed or running, no program watches file accesses")
 
 
 def _rules(facts: Facts, accepted: Sequence[str]) -> List[Verdict]:
@@ -143,20 +143,20 @@ def _rules(facts: Facts, accepted: Sequence[str]) -> List[Verdict]:
     if facts.product not in who:
         who = f"{facts.product}: {who}"
     serious = warning if facts.excluded else critical
-    but = ", its configuration excludes the data directories" if facts.excluded else ""
+    but = ", but its configuration excludes the data directories" if facts.excluded else ""
     if facts.watched:
-        how = "holds up" if facts.holds_up else "is told of"
+        how = "blocks" if facts.holds_up else "watches"
         where = ", ".join(facts.watched[:4])
         return [
-            serious(f"{who} {how} every file access on {where}{but or ', exclude it or stop the program'}", PLAYBOOK)
+            serious(f"{who} {how} every file access on {where}{but or ': exclude it or stop the program'}", PLAYBOOK)
         ]
     if facts.scanning:
         return [serious(f"{facts.product} is scanning {', '.join(facts.scanning[:4])} now{but}", PLAYBOOK)]
     if facts.running and not facts.known:
-        return [warning(f"{who} is told of file accesses (fanotify), though of no data mount", PLAYBOOK)]
+        return [warning(f"{who} has fanotify watches, none on a data mount", PLAYBOOK)]
     if facts.running:
         serious = warning if facts.product in accepted else serious
-        return [serious(f"{who} runs{but or ', exclude the data directories or stop it'}", PLAYBOOK)]
+        return [serious(f"{who} is running{but or ': exclude the data directories or stop it'}", PLAYBOOK)]
     if facts.scheduled:
         return [warning(f"{facts.product} is scheduled by {_few(facts.scheduled)}", PLAYBOOK)]
     if facts.packages or facts.units:

@@ -1,14 +1,14 @@
-"""Does this machine know what time it is?
+"""Is this machine's clock synchronised and right?
 
-Asked of the time daemon that runs (chronyd, ntpd, systemd-timesyncd), whose word is held against the kernel's own
-state (adjtimex), or of the kernel where none runs.
-Warning: the clock is off by 50 ms; two daemons steer it at once; its daemon has no time server, follows nothing but its
-own clock, or has heard no time server for 4 hours; it says synchronised and the kernel does not; no daemon runs, though
+Read from the time daemon that runs (chronyd, ntpd, systemd-timesyncd) and compared with the kernel's own state
+(adjtimex), or from the kernel where none runs.
+Warning: the clock is off by 50 ms; two time daemons are running; its daemon has no time server, follows nothing but its
+own clock, or has had no NTP reply for 4 hours; it reports synchronised and the kernel does not; no daemon runs, though
 the kernel's clock was set lately, or VMware Tools alone set it; it is not synchronised on a machine without Kafka or
 ZooKeeper.
-Critical: off by 500 ms, whatever the daemon says of itself ("Leap Normal" with seconds of offset is not well), or not
+Critical: off by 500 ms, whatever the daemon reports ("Leap Normal" with seconds of offset is a fault), or not
 synchronised; in the first 5 minutes of a daemon that is a warning.
-Unknown: the daemon runs but does not answer.
+Unknown: the daemon runs but does not reply.
 Ok again: as soon as the clock is right; a large offset is taken back slowly unless it is stepped (`chronyc makestep`).
 """
 
@@ -92,7 +92,11 @@ def look(host: Host, item: str) -> Facts:
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     found = [*_judge_offset(facts, limits), *_judge_keeping(facts, limits)]
     if len(facts.daemons) > 1:
-        found.append(warning(f"{' and '.join(facts.daemons)} steer the clock at once: stop one", PLAYBOOK))
+        found.append(
+            warning(
+                f"{len(facts.daemons)} time daemons are running: {', '.join(facts.daemons)}; stop all but one", PLAYBOOK
+            )
+        )
     follows = f" after {facts.reference}" if facts.reference else ""
     return combine(found, healthy=f"offset {facts.offset_ms:+.3f} ms by {facts.source}{follows}")
 
@@ -105,40 +109,40 @@ def _judge_keeping(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]
         how = warning if settling or not facts.serves or facts.guest_tools else critical
         yield how(_unsynchronised(facts), PLAYBOOK)
     elif not facts.daemons and facts.kernel_max_error_ms >= limits["unkept_error_ms_warning"]:
-        error = f"the kernel reckons it may be off by {facts.kernel_max_error_ms:.0f} ms"
-        nobody = "no time daemon runs that keeps the clock"
+        error = f"the kernel's maximum error is {facts.kernel_max_error_ms:.0f} ms"
+        nobody = "no time daemon is running"
         yield warning(
             f"{f'only {facts.guest_tools} set the clock' if facts.guest_tools else nobody}: {error}", PLAYBOOK
         )
     elif facts.own_clock:
-        yield warning(f"{facts.source} follows only its own clock, no time server", PLAYBOOK)
+        yield warning(f"{facts.source} follows its local clock, no time server", PLAYBOOK)
     elif unheard_s >= limits["unheard_hours_warning"] * 3600:
         who = next(iter(facts.daemons), facts.source)
-        yield warning(f"{who} has heard no time server for {unheard_s / 3600:.0f} h", PLAYBOOK)
+        yield warning(f"{who}: no NTP reply for {unheard_s / 3600:.0f} h", PLAYBOOK)
     elif facts.source == TIMESYNCD and not facts.reference:
         yield warning(f"{facts.source} has no time server", PLAYBOOK)
     elif facts.kernel_synchronised is False:
-        yield warning(f"{facts.source} says that the clock is synchronised, the kernel says that it is not", PLAYBOOK)
+        yield warning(f"{facts.source} reports the clock synchronised, the kernel reports it unsynchronised", PLAYBOOK)
 
 
 def _judge_offset(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
-    off, said = abs(facts.offset_ms), f"the clock is off by {abs(facts.offset_ms):.0f} ms by {facts.source}"
+    off, said = abs(facts.offset_ms), f"clock off by {abs(facts.offset_ms):.0f} ms ({facts.source})"
     if off >= limits["offset_ms_critical"]:
-        return [critical(f"{said}, should be below {limits['offset_ms_warning']} ms", PLAYBOOK)]
+        return [critical(f"{said}, limit {limits['offset_ms_warning']} ms", PLAYBOOK)]
     if off >= limits["offset_ms_warning"]:
-        return [warning(f"{said}, should be below {limits['offset_ms_warning']} ms", PLAYBOOK)]
+        return [warning(f"{said}, limit {limits['offset_ms_warning']} ms", PLAYBOOK)]
     return []
 
 
 def _unsynchronised(facts: Facts) -> str:
     if facts.guest_tools:
-        said = f"only {facts.guest_tools} set the clock, by that of the hypervisor, and the kernel is not synchronised"
-        return f"{said}: its offset is not known; run chronyd or ntpd"
+        said = f"only {facts.guest_tools} set the clock, from the hypervisor, and the kernel is not synchronised"
+        return f"{said}: offset unknown; run chronyd or ntpd"
     if not facts.daemons:
-        return "no time daemon runs and the kernel's clock is not synchronised"
+        return "no time daemon is running and the kernel's clock is not synchronised"
     since = f"; last synchronised {_ago(facts.unheard_s)} ago" if facts.unheard_s else ""
-    who = f"{facts.source} has no time server it trusts ({', '.join(facts.daemons)} runs)"
-    return f"the clock is not synchronised: {who}{since}"
+    who = f"{facts.source} has no usable time server ({', '.join(facts.daemons)} is running)"
+    return f"clock not synchronised: {who}{since}"
 
 
 def _ago(seconds: float) -> str:

@@ -1,7 +1,7 @@
-"""Is the machine short of processor time, and for how long already?
+"""Is the machine short of CPU time, and for how long?
 
-Item load: the load average of 15 minutes for each processor. Item cpu: where the time between runs went.
-Warning: load above 1 for each processor; or, held for 10 minutes: user time above 80 %, system 20 %, waiting for
+Item load: the load average of 15 minutes per CPU. Item cpu: where the time between runs went.
+Warning: load above 1 per CPU; or, held for 10 minutes: user time above 80 %, system 20 %, waiting for
 disks 20 %, network interrupts (softirq) 5 %. A moment's load never alarms: shares of time are those between runs.
 Ok again: in the first run that sees the share or the load below its limit.
 """
@@ -29,7 +29,7 @@ SAMPLE_EVERY_S = 30
 SHARES = {
     "user": ("user time", ""),
     "system": ("system time", ""),
-    "iowait": ("waiting for disks", "hung-disk"),
+    "iowait": ("I/O wait", "hung-disk"),
     "softirq": ("network interrupts (softirq)", PLAYBOOK),
 }
 
@@ -66,7 +66,7 @@ def look(host: Host, item: str) -> Union[LoadFacts, Facts]:
     elif len(before) > 1:
         before = before[:-1]  # an interval of seconds would say too little
     if not before:
-        raise NotApplicable("shares of processor time are those between two runs, and this is the first of this boot")
+        raise NotApplicable("CPU usage needs an earlier run since boot")
     return intervals([*before, now])
 
 
@@ -79,7 +79,7 @@ def intervals(samples: Sequence[Sequence[float]]) -> Facts:
     """Shares between neighbouring samples of (time, user, system, iowait, softirq, total), newest first."""
     pairs = list(zip(samples, samples[1:]))[::-1]
     if any(len(sample) != 6 for sample in samples):
-        raise CannotTell("the memory of earlier runs holds no processor times")
+        raise CannotTell("the saved state has no CPU times")
     shares = [
         tuple(round(max(100 * (new[i] - old[i]) / (new[5] - old[5]), 0.0), 1) for old, new in pairs)
         for i in range(1, 5)
@@ -98,9 +98,9 @@ def judge(facts: Union[LoadFacts, Facts], limits: Mapping[str, Any]) -> Verdict:
 def _judge_load(facts: LoadFacts, limits: Mapping[str, Any]) -> Verdict:
     each = facts.load_15_minutes / facts.processors
     highest = limits["load_per_cpu_warning"]
-    processors = count_of(facts.processors, "processor")
-    said = f"load of 15 minutes is {facts.load_15_minutes:.1f} on {processors} ({each:.2f} each)"
-    return warning(f"{said}, should be at most {highest} each") if each > highest else ok(said)
+    processors = count_of(facts.processors, "CPU")
+    said = f"15-min load average {facts.load_15_minutes:.1f} on {processors} ({each:.2f}/CPU)"
+    return warning(f"{said}, limit {highest}/CPU") if each > highest else ok(said)
 
 
 def _held(facts: Facts, name: str, limits: Mapping[str, Any]) -> List[str]:
@@ -114,7 +114,7 @@ def _held(facts: Facts, name: str, limits: Mapping[str, Any]) -> List[str]:
         spent += length * percent
     if seconds < limits["held_minutes"] * 60:
         return []
-    return [f"{SHARES[name][0]} {spent / seconds:.0f} % for {_minutes(seconds)}, should be at most {highest} %"]
+    return [f"{SHARES[name][0]} {spent / seconds:.0f} % for {_minutes(seconds)}, limit {highest} %"]
 
 
 def _minutes(seconds: float) -> str:

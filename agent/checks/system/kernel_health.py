@@ -1,6 +1,6 @@
-"""Do the processors do their work, or do they stand still, wait for a disk or slow down?
+"""Do the CPUs run normally, or do they lock up, stall, wait for a disk or throttle?
 
-Each of these stops a broker or ZooKeeper server for seconds, and what is seen elsewhere is a lost session.
+Each of these stops a broker or ZooKeeper server for seconds, which other machines see as a lost session.
 Items: `processor stalls` (soft and hard lockups, RCU stalls), `blocked servers` (tasks of the broker or of ZooKeeper
 that waited for more than two minutes), `thermal throttling`, `clock source`.
 Warning: a soft lockup or RCU stall; throttled 60 times an hour since the last run, or 3 lines of it; the kernel reads
@@ -135,7 +135,7 @@ def _look_at_throttling(host: Host) -> Facts:
         facts = _told(host, THROTTLING)
         if facts.kinds:
             return facts
-        raise NotApplicable("these processors do not count when they are throttled, nor did the kernel say so")
+        raise NotApplicable("these CPUs have no throttling counters, and the kernel logged no throttling")
     grown = [host.state.delta(f"{SUBJECT}/{name}", value) for name, value in counts.items()]
     # two looks soon after one another: one event is no rate
     most = max((delta.change / max(delta.seconds, LEAST_S) for delta in grown if delta), default=None)
@@ -163,7 +163,7 @@ def _look_at_clock_source(host: Host) -> Facts:
     try:
         now, there = (host.read(f"{SOURCES}/{name}_clocksource").split() for name in ("current", "available"))
     except Missing:
-        raise NotApplicable("this kernel does not show its clock source") from None
+        raise NotApplicable("this kernel reports no clock source") from None
     try:
         _note(host)
         unstable = bool(host.state.incidents(SUBJECT, CLOCK_SOURCE))
@@ -178,7 +178,7 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     if facts.throttled_per_hour is not None or facts.throttled:
         return _judge_counters(facts, limits)
     found = [verdict for row in zip(*facts[1:6]) for verdict in _judge_kind(facts.item, row, limits)]
-    last = f"quiet for {min(facts.hours_ago):.0f} h" if facts.hours_ago else "nothing of the kind in the kernel log"
+    last = f"no new event for {min(facts.hours_ago):.0f} h" if facts.hours_ago else "no such event in the kernel log"
     return combine(found, healthy=last)
 
 
@@ -200,15 +200,15 @@ def _judge_kind(item: str, row: Sequence[Any], limits: Mapping[str, Any]) -> Lis
 
 def _judge_counters(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     per_hour = facts.throttled_per_hour
-    said = f"a processor was throttled for its heat {facts.throttled} times since boot"
+    said = f"{facts.throttled} thermal throttling events of one CPU since boot"
     if per_hour is not None and per_hour >= limits["throttled_per_hour_warning"]:
-        return warning(f"{said}, {per_hour:.0f} times an hour since the last run", HEAT_PLAYBOOK)
-    return ok(said if facts.throttled else "no processor was throttled for its heat")
+        return warning(f"{said}, {per_hour:.0f}/h since the last run", HEAT_PLAYBOOK)
+    return ok(said if facts.throttled else "no thermal throttling since boot")
 
 
 def _judge_clock_source(facts: Facts) -> Verdict:
     fast = [name for name in facts.sources if name not in SLOW_SOURCES]
     if facts.source in SLOW_SOURCES and (fast or facts.unstable):
-        why = "; the kernel called its fast one unstable" if facts.unstable else ""
-        return warning(f"the clock is read from {facts.source}, which is slow{why}; each message asks it", PLAYBOOK)
-    return ok(f"the clock is read from {facts.source or 'a source without a name'}")
+        why = "; the kernel marked its fast one unstable" if facts.unstable else ""
+        return warning(f"clock source {facts.source} is slow{why}; it is read for each message", PLAYBOOK)
+    return ok(f"clock source {facts.source or 'unnamed'}")

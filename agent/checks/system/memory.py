@@ -1,4 +1,4 @@
-"""Has the machine enough memory for the page cache that Kafka lives on?
+"""Does the machine have enough memory for the page cache that Kafka depends on?
 
 Warning: a broker with less than 32 GB of RAM; less than 10 % of it available; swap in use on a Kafka or ZooKeeper
 machine (what is swapped out makes garbage collections and ZooKeeper sessions time out).
@@ -42,7 +42,9 @@ def find(host: Host) -> Sequence[str]:
 def look(host: Host, item: str) -> Facts:
     memory = host.memory()
     if memory.total_bytes <= 0 or memory.available_bytes < 0:
-        raise CannotTell(f"the kernel gives {memory.total_bytes} bytes of RAM, {memory.available_bytes} available")
+        raise CannotTell(
+            f"implausible: the kernel reports {memory.total_bytes} bytes of RAM, {memory.available_bytes} available"
+        )
     return Facts(
         round(memory.total_bytes / GB, 1),
         round(memory.available_bytes / GB, 1),
@@ -64,7 +66,7 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
         found.append(warning(f"only {ram}, should be at least {least} %", PLAYBOOK))
     if facts.broker and facts.total_gb < limits["broker_total_gb_warning"]:
         wanted = limits["broker_total_gb_warning"]
-        found.append(warning(f"{facts.total_gb:.1f} GB of RAM, a broker should have at least {wanted} GB"))
+        found.append(warning(f"{facts.total_gb:.1f} GB of RAM, should be at least {wanted} GB for a broker"))
     if facts.kafka_machine and facts.swap_used_mb > limits["swap_used_mb_warning"]:
         found.append(warning(f"{facts.swap_used_mb} MB of {facts.swap_total_mb} MB swap in use", "tune-os"))
     return combine(found, healthy=ram)

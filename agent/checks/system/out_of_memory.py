@@ -6,7 +6,7 @@ Warning: the kernel killed another process, or one that its log does not name.
 Critical: an OutOfMemoryError of the broker or ZooKeeper (it must be restarted: what it does from there is undefined),
 or the kernel killed it.
 Unknown: none of its logs can be read, or more was written since the last run than can be searched.
-Ok again: 24 hours after the last one, or after a reboot. Each is told once; of a log seen first, only what is dated
+Ok again: 24 hours after the last one, or after a reboot. Each is reported once; of a log seen first, only what is dated
 within those 24 hours and this boot.
 """
 
@@ -92,7 +92,7 @@ def _look_at_kernel(host: Host) -> List[str]:
     counted = int(counter.group(1))
     grown = host.state.delta(f"{SUBJECT}/oom_kill", counted)
     if problem and counted and grown is None:
-        raise CannotTell(f"the kernel killed {counted} processes since boot, but which and when: {problem}")
+        raise CannotTell(f"the kernel killed {counted} processes since boot; which and when is unknown: {problem}")
     unnamed = grown.change - (_kills(host) - before) if grown else 0
     if unnamed > 0:
         host.state.add_incidents(SUBJECT, KERNEL, [Incident("other", host.now(), unnamed, "a process")])
@@ -116,7 +116,7 @@ def _classifier(host: Host) -> kernel_log.Classifier:
         if str(killed.pid) in servers:
             kind, who = "server", f"{servers[str(killed.pid)]}, {who}"
         elif kafka_machine and killed.name == "java":
-            kind, who = "server", f"{who}, which may have been the broker"
+            kind, who = "server", f"{who}, possibly the broker"
         return [(KERNEL, Incident(kind, record.at, 1, who))]
 
     return classify
@@ -145,7 +145,9 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     recent = [row for row in rows if row[0] < limits["clear_after_hours"]]
     servers = [row for row in recent if row[2]]
     others = [row for row in recent if not row[2]]
-    found = [unknown(f"cannot tell all of {facts.item}: {', '.join(facts.not_read)}")] if facts.not_read else []
+    found = (
+        [unknown(f"logs of {facts.item} not read completely: {', '.join(facts.not_read)}")] if facts.not_read else []
+    )
     if servers:
         found.append(critical(_said(facts.item, servers), _playbook(servers[-1][3])))
     if others:
@@ -155,7 +157,7 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
 
 def _said(item: str, rows: Sequence[Tuple[float, str, bool, str, int]]) -> str:
     times = sum(row[4] for row in rows)
-    how_often = f", {times} times in all, last at {rows[-1][1]}" if times > 1 else f" at {rows[-1][1]}"
+    how_often = f", {times} times, last at {rows[-1][1]}" if times > 1 else f" at {rows[-1][1]}"
     if item == KERNEL:
         return f"the kernel killed {rows[-1][3]} for lack of memory{how_often}"
     return f"{item}: {rows[-1][3]}{how_often}"

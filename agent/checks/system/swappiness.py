@@ -1,4 +1,4 @@
-"""Would the kernel rather swap the broker out than drop page cache?
+"""Does the kernel prefer dropping page cache to swapping the broker out?
 
 Warning: above 1 on a machine with swap; a file of sysctl.d will set another value at the next boot.
 Never critical: 60 is the default of every distribution, and without swap the setting changes nothing.
@@ -53,12 +53,12 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     high = facts.swappiness > limits["swappiness_warning"]
     swap = f"{facts.swap_used_bytes >> 20} of {facts.swap_total_bytes >> 20} MB of swap in use"
     if high and facts.swap_total_bytes:
-        wanted = f"should be at most {limits['swappiness_warning']}"
+        wanted = f"limit {limits['swappiness_warning']}"
         found.append(warning(f"{SETTING} is {facts.swappiness}, {wanted}; {swap}", PLAYBOOK))
     if facts.at_boot not in ("", str(facts.swappiness)):
         sets = f"{facts.at_boot_file} sets {facts.at_boot[:20]} at the next boot"
         found.append(warning(f"{SETTING} is {facts.swappiness} now, {sets}", PLAYBOOK))
     if facts.at_boot_untold:
-        found.append(unknown(f"cannot tell what the next boot sets: {facts.at_boot_untold}"))
-    without = "no swap, so it changes nothing" if high else "no swap"
+        found.append(unknown(f"value after the next boot unknown: {facts.at_boot_untold}"))
+    without = "no swap, so the setting has no effect" if high else "no swap"
     return combine(found, healthy=f"{SETTING} is {facts.swappiness}; {swap if facts.swap_total_bytes else without}")

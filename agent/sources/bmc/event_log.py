@@ -1,4 +1,4 @@
-"""The BMC's system event log (SEL): its new records, each told once, as incidents of the part they speak of.
+"""The BMC's system event log (SEL): its new records, each reported once, as incidents of the part they name.
 
 Subjects of the incidents: `power`, `cooling` and `chassis` (items as those checks name them), and `sel_memory`
 (items: DIMMs), which `memory_incidents` gives to the check of the memory.

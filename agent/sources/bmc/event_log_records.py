@@ -64,7 +64,7 @@ def parse_info(text: str) -> Log:
     found = ipmitool.parse_chassis(text)
     entries = found.get("entries", "")
     if not re.fullmatch(r"\d{1,6}", entries):
-        raise CannotTell("the BMC does not say how many records its event log has")
+        raise CannotTell("the BMC does not report the number of records in its event log")
     used = re.match(r"(\d{1,3})%", found.get("percent used", ""))
     overflow = found.get("overflow", "") == "true"
     added = found.get("last add time", "")

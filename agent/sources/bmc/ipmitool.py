@@ -1,7 +1,7 @@
 """What the baseboard management controller (BMC) says, in band or over LAN, asked through ipmitool.
 
 BMCs are slow (15 s and more for a long event log), so each question is asked once per run for all checks, with a
-deadline of its own; one that does not answer the first question is not asked another.
+deadline of its own; one that does not reply to the first command gets no other.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ REFUSALS = (
     # > RAKP 2 HMAC is invalid
     (pattern(r"HMAC is invalid"), "refused the password of user {user}"),
     # RAKP 2 message indicates an error : unauthorized name
-    (pattern(r"unauthorized (?:name|role)|invalid role", re.I), "does not know user {user}, or not at USER level"),
+    (pattern(r"unauthorized (?:name|role)|invalid role", re.I), "has no user {user}, or not at USER level"),
     # Error in open session response message : insufficient resources for session
     (pattern(r"insufficient resources", re.I), "has no free session"),
     # Address lookup for bmc-a01 failed
@@ -67,13 +67,15 @@ def need_bmc(host: Host) -> None:
     if bmc.via == "none":
         raise NotApplicable("no BMC in this inventory")
     if bmc.via not in ("", "inband", "lan"):
-        raise CannotTell(f"the inventory says bmc.via {bmc.via[:20]!r}, not inband, lan or none")
+        raise CannotTell(f"bmc.via in the inventory is {bmc.via[:20]!r}, expected inband, lan or none")
     if is_lan(bmc):
         if not bmc.address:
-            raise CannotTell("the inventory says that the BMC answers over LAN, but not at which address")
+            raise CannotTell("bmc.via is lan, but the inventory has no bmc.address")
     elif not host.exists(DEVICE):
         if bmc.via == "inband":
-            raise CannotTell(f"no BMC device {DEVICE}, though the inventory says in band (kernel module ipmi_devintf)")
+            raise CannotTell(
+                f"no BMC device {DEVICE}, although bmc.via is inband (load the kernel module ipmi_devintf)"
+            )
         raise NotApplicable(f"no BMC device {DEVICE}")
 
 
@@ -94,7 +96,7 @@ def chassis(host: Host) -> Mapping[str, str]:
     _suite, answer = _first(host)
     found = parse_chassis(answer.out)
     if "system power" not in found:
-        raise CannotTell(f"{name(host.expected.bmc)} gave no chassis status: {complaint(answer)}")
+        raise CannotTell(f"{name(host.expected.bmc)} returned no chassis status: {complaint(answer)}")
     return found
 
 
@@ -156,4 +158,4 @@ def _refusal(bmc: Bmc, answer: Answer) -> str:
 def complaint(answer: Answer) -> str:
     """The first line of a command's error output that says something, or its exit code."""
     said: List[str] = [row.strip(" >") for row in answer.err.splitlines() if row.strip() and not CHATTER.search(row)]
-    return re.sub(r"[^ -~]", "", said[0])[:120] if said else f"ipmitool ended with code {answer.code}"
+    return re.sub(r"[^ -~]", "", said[0])[:120] if said else f"ipmitool failed with exit code {answer.code}"

@@ -1,4 +1,4 @@
-"""Which power supplies a BMC's sensors tell of, and what they say of each."""
+"""Which power supplies a BMC's sensors list, and the state of each."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Whether a condition of a packet filter rule holds for a new TCP connection.
 
 It holds, does not hold, holds for some connections only (it asks where they come from or on which interface), or
-cannot be told by us.
+cannot be evaluated here.
 """
 
 from __future__ import annotations

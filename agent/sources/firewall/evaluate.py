@@ -1,7 +1,7 @@
 """What packet filter rules do to a new TCP connection: one model for nftables and iptables, and its evaluation.
 
 A condition of a rule holds, does not hold, holds for some connections only (it asks where they come from or on which
-interface), or cannot be told by us. What cannot be told is never taken for open or for closed.
+interface), or cannot be evaluated here. What cannot be evaluated is never taken for open or for closed.
 """
 
 from __future__ import annotations

@@ -61,9 +61,9 @@ def parse_save(text: str, family: str) -> Saved:
             chains += [_chain(family, table, name, policy, rules) for name, policy in heads.items() if table in TABLES]
             table = ""
         elif row.strip() and not row.startswith("#"):
-            raise CannotTell(f"iptables-save printed something else than its rules: {row[:40]!r}")
+            raise CannotTell(f"unexpected output of iptables-save: {row[:40]!r}")
     if table:
-        raise CannotTell(f"iptables-save broke off within table {table[:32]}")
+        raise CannotTell(f"iptables-save output truncated in table {table[:32]}")
     return Saved(tuple(chains), bool(OF_NFTABLES.match(text)))
 
 

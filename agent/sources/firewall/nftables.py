@@ -31,7 +31,7 @@ def parse_ruleset(text: str) -> List[Chain]:
         objects = [(kind, body) for row in rows for kind, body in row.items() if isinstance(body, dict)]
         return _chains(objects)
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, StopIteration, RecursionError):
-        raise CannotTell("nft printed something else than its JSON ruleset") from None
+        raise CannotTell("unexpected output of nft: no JSON ruleset") from None
 
 
 def _chains(objects: Sequence[Tuple[str, Dict[str, Any]]]) -> List[Chain]:

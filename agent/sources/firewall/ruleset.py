@@ -83,7 +83,7 @@ def _iptables(host: Host, family: str, tool: str, unseen: List[str]) -> List[ipt
             saved.append(beside._replace(chains=renamed))
     except ToolMissing as error:
         if legacy:
-            unseen.append(f"{error}, though the kernel holds {tool} rules ({', '.join(legacy[:4])})")
+            unseen.append(f"{error}, although the kernel has {tool} rules ({', '.join(legacy[:4])})")
     return saved
 
 
@@ -95,7 +95,7 @@ def _save(host: Host, tool: str, family: str) -> iptables.Saved:
 
 
 def _first_line(text: str) -> str:
-    return next((row.strip()[:120] for row in text.splitlines() if row.strip()), "failed without a word")
+    return next((row.strip()[:120] for row in text.splitlines() if row.strip()), "failed without a message")
 
 
 def _legacy_tables(host: Host, tool: str) -> List[str]:

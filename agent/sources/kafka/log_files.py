@@ -136,9 +136,9 @@ def read_new(host: Host, subject: str, item: str, needles: str, names: Sequence[
             continue  # the same file by another name
         found.append(one)
         if one.skipped:
-            not_read.append(f"{one.skipped} of {one.path}: more than is searched in one run")
+            not_read.append(f"{one.skipped} of {one.path} (more than one run reads)")
     if not found and not not_read:
-        raise CannotTell(f"no log of {item} was found; looked for {', '.join(logs.files[:3])} and others")
+        raise CannotTell(f"no log of {item} found; searched {', '.join(logs.files[:3])} and others")
     return Reading(tuple(found), tuple(not_read))
 
 

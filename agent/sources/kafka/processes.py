@@ -73,7 +73,7 @@ def services(host: Host) -> List[Service]:
     late = {pid: _named_service(*both, {}) for pid, both in found.items() if not isinstance(read[pid], Service)}
     seen = [late.get(pid) or read[pid] for pid in found]
     if not seen and not host.is_root() and java_processes.hidden(host):
-        raise CannotTell("needs root: /proc is mounted with hidepid, so other users' processes cannot be seen")
+        raise CannotTell("needs root: /proc is mounted with hidepid, processes of other users are hidden")
     return sorted(_of_services(host, seen), key=lambda one: (one.role, one.config_path, one.process.started_at))
 
 

@@ -69,7 +69,7 @@ def located(host: Host, pid: int, path: str) -> Folder:
     if found:
         return Folder(path, inside, found, mount_table.holding(ours, found), pid)
     kind = f"{held.fstype} " if held else "another file system "
-    return Folder(path, inside, "", held, pid, f"{path} lies on {kind}of the container of process {pid}")
+    return Folder(path, inside, "", held, pid, f"{path} is on {kind}of the container of process {pid}")
 
 
 @cached_per_run

@@ -1,4 +1,4 @@
-"""Errors that the firmware tells of (APEI, in CPER's words): each is a block of kernel lines with one number."""
+"""Errors that the firmware reports (APEI, as CPER records): each is a block of kernel lines with one number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agent.sources.kernel.log import Record, Sighting
 
 CORRECTED = "corrected error"
 UNCORRECTED = "uncorrected error"
-SOMEWHERE = "memory, slot not told"
+SOMEWHERE = "memory, unknown slot"
 
 # {1}[Hardware Error]: event severity: corrected
 CPER = pattern(r"\{(\d+)\}\[Hardware Error\]:\s*(.*)", re.ASCII)
@@ -59,7 +59,7 @@ def _is_of_memory(block: Mapping[str, str]) -> bool:
 def _cper_sighting(block: Mapping[str, str], record: Record) -> Sighting:
     item = block.get("location") or block.get("fru") or block.get("node") or SOMEWHERE
     if "memory" not in block["section"]:
-        item = "processor, not told which"
+        item = "processor, unknown which"
     kind = CORRECTED if block["severity"] in ("corrected", "info") else UNCORRECTED
-    text = f"{block['severity']} {block['section']} told by the firmware (APEI) at {item}"
+    text = f"{block['severity']} {block['section']} reported by the firmware (APEI) at {item}"
     return Sighting(item, kind, record._replace(text=text), CPER)

@@ -1,4 +1,4 @@
-"""What the kernel said happened, and on which disk: the tables of lines, and what other lines tell of each."""
+"""What the kernel said happened, and on which disk: the tables of lines, and what other lines add to each."""
 
 from __future__ import annotations
 

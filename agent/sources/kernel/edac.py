@@ -38,7 +38,7 @@ def dimms(host: Host) -> List[Dimm]:
         proof = virtual_machine(host)
         if proof:
             raise NotApplicable(f"a virtual machine has no DIMMs of its own ({proof})")
-        raise CannotTell("no EDAC driver: memory errors are not counted (is the driver of this chip set loaded?)")
+        raise CannotTell("no EDAC driver: memory errors are not counted (load the driver of this chipset)")
     return _distinct([dimm for name in controllers for dimm in _of_controller(host, name)])
 
 

@@ -1,4 +1,4 @@
-"""The kernel's own words: /dev/kmsg records, and the incidents that a check made of them.
+"""The kernel log: /dev/kmsg records, and the incidents that a check made of them.
 
 A record is told once: (boot id, sequence number) is kept as a cursor for each subject. The incidents made of it stay
 in the state for 7 days or until a reboot; each check's limits say when an incident is old enough to be ok again.

@@ -1,4 +1,4 @@
-"""What the kernel told of memory errors: the new lines, and the uncorrected errors of this boot."""
+"""What the kernel logged of memory errors: the new lines, and the uncorrected errors of this boot."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Kernel lines of memory and machine-check errors: EDAC, MCE, AMD's decoder, APEI/CPER, memory failure.
 
-Above each form stands a real line it was written for. One error is often told by several of them; the one that names
+Above each form is a real line it was written for. One error often causes several of them; the one that names
 the DIMM counts, and the vaguer ones of the same moment are dropped. Levels say nothing: EDAC tells an uncorrected
 error at WARNING, and a corrected machine check is printed at EMERG.
 """
@@ -143,7 +143,7 @@ MEMORY_MASK, MEMORY_CODE = 0xEF80, 0x0080
 
 def slot_not_told(controller: str) -> str:
     """The item for errors that a memory controller cannot assign to a DIMM."""
-    return f"mc{controller}, slot not told"
+    return f"mc{controller}, unknown slot"
 
 
 def sightings(new: Sequence[Record], all_records: Sequence[Record]) -> List[Sighting]:

@@ -1,4 +1,4 @@
-"""Kernel lines of processors that stand still or slow down: lockups, stalls, throttling, an unstable clock source.
+"""Kernel lines of processors that stall or slow down: lockups, stalls, throttling, an unstable clock source.
 
 Above each form stands a real line it was written for.
 """

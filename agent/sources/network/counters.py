@@ -31,7 +31,7 @@ def counters(host: Host) -> Dict[str, int]:
         except Missing:
             continue
     if not found:
-        raise NotApplicable("this kernel does not show its counters of TCP")
+        raise NotApplicable("this kernel has no TCP counters")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What ethtool tells of an interface: its driver, its link, and its driver's own counters."""
+"""What ethtool reports of an interface: its driver, its link, and its driver's own counters."""
 
 from __future__ import annotations
 
@@ -103,7 +103,9 @@ def statistics(host: Host, interface: str) -> Dict[str, int]:
 def _good(answer: Answer, interface: str) -> Answer:
     if answer.code:
         said = (answer.err or answer.out).strip().splitlines()
-        raise CannotTell(f"ethtool of {interface} exits with {answer.code}: {said[-1][:80] if said else 'no word'}")
+        raise CannotTell(
+            f"ethtool {interface} failed with exit code {answer.code}: {said[-1][:80] if said else 'no message'}"
+        )
     return answer
 
 

@@ -80,7 +80,7 @@ class Load(NamedTuple):
 def port(host: Host, name: str) -> Port:
     flags, carrier, speed = (number(host, name, attribute) for attribute in ("flags", "carrier", "speed"))
     if flags is None:
-        raise CannotTell(f"/sys/class/net/{name}/flags is missing: this view of /sys is of another network namespace")
+        raise CannotTell(f"/sys/class/net/{name}/flags is missing: this /sys is of another network namespace")
     ups = number(host, name, "carrier_up_count")
     if ups is None:
         ups = number(host, name, "carrier_changes")

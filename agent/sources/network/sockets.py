@@ -27,7 +27,7 @@ def listening_ports(host: Host, pid: int) -> FrozenSet[int]:
         except Missing:  # a kernel without IPv6 has no tcp6
             missing += 1
     if missing == 2:
-        raise CannotTell(f"process {pid} has no /proc/{pid}/net/tcp: its listening ports cannot be told")
+        raise CannotTell(f"process {pid} has no /proc/{pid}/net/tcp: listening ports unknown")
     return frozenset(found)
 
 

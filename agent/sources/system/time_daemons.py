@@ -128,7 +128,7 @@ def _out(host: Host, *argv: str) -> str:
     answer = host.run(*argv)
     if answer.code or not answer.out.strip():
         said = " ".join(f"{answer.err} {answer.out}".split())[:80]
-        raise CannotTell(f"{argv[0]} got no answer from its daemon: {said or f'exit code {answer.code}'}")
+        raise CannotTell(f"{argv[0]}: no reply from its daemon: {said or f'exit code {answer.code}'}")
     return answer.out
 
 
@@ -143,7 +143,7 @@ def parse_chronyc(text: str) -> Tracking:
     reference_id, name, leap = fields[0], fields[1], fields[-1]
     synchronised = leap in ("Normal", "Insert second", "Delete second")
     if not synchronised and leap != "Not synchronised":
-        raise CannotTell(f"chronyc gives {leap[:40]!r} as leap status")
+        raise CannotTell(f"chronyc: unexpected leap status {leap[:40]!r}")
     offset_s = _number(fields[4], "chronyc")
     updated_at = _number(fields[3], "chronyc")
     return Tracking(synchronised, offset_s * 1e3, (name or reference_id)[:60], reference_id == "7F7F0101", updated_at)
@@ -155,7 +155,7 @@ def parse_ntpq(text: str) -> Tracking:
     if "leap" not in given or "stratum" not in given:
         raise CannotTell(f"ntpq printed no leap and stratum but {' '.join(text.split())[:60]!r}")
     if not given["stratum"].isdecimal():
-        raise CannotTell(f"ntpq gives {given['stratum'][:40]!r} as stratum")
+        raise CannotTell(f"ntpq: unexpected stratum {given['stratum'][:40]!r}")
     synchronised = given["leap"] in ("00", "01", "10", "0", "1", "2") and int(given["stratum"]) < 16
     offset_ms = _number(given["offset"], "ntpq") if "offset" in given else None
     reference = given.get("refid", "")[:60]
@@ -174,7 +174,7 @@ def parse_timesync_status(text: str) -> Tracking:
         raise CannotTell(f"timedatectl printed no server and no packet count but {' '.join(text.split())[:60]!r}")
     packets = rows.get("Packet count", "0").strip()
     if not packets.isdecimal():
-        raise CannotTell(f"timedatectl gives {packets[:40]!r} as packet count")
+        raise CannotTell(f"timedatectl: unexpected packet count {packets[:40]!r}")
     synchronised = int(packets) > 0 and rows.get("Leap", "normal").strip() != "not synchronized"
     offset_ms = _span_ms(rows["Offset"]) if "Offset" in rows and int(packets) > 1 else None
     server = rows.get("Server", "")[:60].strip()
@@ -185,7 +185,7 @@ def _span_ms(text: str) -> float:
     """A systemd time span with its sign, in milliseconds."""
     parts: List[float] = [float(number) * UNIT_MS[unit] for number, unit in TIME_SPAN.findall(text)]
     if not parts and text.strip("+- ") != "0":
-        raise CannotTell(f"timedatectl gives {text[:40]!r} as offset")
+        raise CannotTell(f"timedatectl: unexpected offset {text[:40]!r}")
     return sum(parts) * (-1 if text.strip().startswith("-") else 1)
 
 
@@ -195,7 +195,7 @@ def _number(text: str, tool: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise CannotTell(f"{tool} gives {text[:40]!r} where a number belongs")
+        raise CannotTell(f"{tool}: {text[:40]!r} is not a number")
     return number
 
 

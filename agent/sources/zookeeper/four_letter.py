@@ -50,13 +50,13 @@ class Srvr(NamedTuple):
 
 
 def ask(host: Host, server: Server, word: str) -> Tuple[str, str]:
-    """What became of the question, and the answer. Refused where nothing listens."""
+    """The state of the reply, and the reply. Refused where nothing listens."""
     text = host.exchange(server.address, server.port, word, deadline_s=WORD_DEADLINE_S)
     return classify(text), text
 
 
 def ask_all(host: Host, server: Server) -> Dict[str, Tuple[str, str]]:
-    """One word after the other, and no more once one says that the server has nothing to say."""
+    """One word after the other, until one reply shows that the server answers none."""
     answers: Dict[str, Tuple[str, str]] = {}
     for word in ("srvr", "mntr", "cons", "conf"):
         answers[word] = _ask_again(host, server, word, answers) if answers else ask(host, server, word)
@@ -92,7 +92,7 @@ def parse_srvr(text: str) -> Srvr:
     """CannotTell if it does not say in which mode the server is."""
     fields = dict(FIELD.findall(text))
     if "Mode" not in fields:
-        raise CannotTell(f"the answer to srvr names no mode: {text[:40]!r}")
+        raise CannotTell(f"no mode in the reply to srvr: {text[:40]!r}")
     latency = LATENCY.search(text)
     return Srvr(
         fields["Mode"],
@@ -108,7 +108,7 @@ def parse_mntr(text: str) -> Dict[str, str]:
     """CannotTell if there is not one row of it."""
     rows = dict(MONITOR.findall(text))
     if not rows:
-        raise CannotTell(f"the answer to mntr is something else: {text[:40]!r}")
+        raise CannotTell(f"unexpected reply to mntr: {text[:40]!r}")
     return rows
 
 
@@ -134,5 +134,5 @@ def parse_cons(text: str) -> Dict[str, int]:
     """Connections by source address. CannotTell if it is not such a list."""
     sources = Counter(CONNECTION.findall(text))
     if text.strip() and not sources:
-        raise CannotTell(f"the answer to cons is something else: {text[:40]!r}")
+        raise CannotTell(f"unexpected reply to cons: {text[:40]!r}")
     return dict(sources)

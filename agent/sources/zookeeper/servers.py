@@ -89,13 +89,11 @@ def _connect_string(host: Host, beside_local: bool) -> List[str]:
     if any(service.config.get("process.roles") for service in brokers):
         raise NotApplicable("this broker runs with KRaft, without ZooKeeper")
     if not brokers:
-        raise CannotTell("no broker runs here, and no inventory names its ZooKeeper")
+        raise CannotTell("no broker runs here, and the inventory names no ZooKeeper")
     where = brokers[0].config_path or "its command line"
     if not brokers[0].config:
-        raise CannotTell(
-            f"{'' if host.is_root() else 'needs root: '}{where} cannot be read, so its ZooKeeper is not known"
-        )
-    raise CannotTell(f"no ZooKeeper is named in {where}")
+        raise CannotTell(f"{'' if host.is_root() else 'needs root: '}{where} cannot be read: ZooKeeper servers unknown")
+    raise CannotTell(f"{where} names no ZooKeeper")
 
 
 def parse_address(text: str) -> Tuple[str, int]:
@@ -110,7 +108,7 @@ def parse_address(text: str) -> Tuple[str, int]:
         address, port = whole, ""
     at = number(port) if port else DEFAULT_PORT
     if at is None or not 0 < at < 65536 or not address:
-        raise CannotTell(f"{text[:60]!r} is no address of a ZooKeeper")
+        raise CannotTell(f"{text[:60]!r} is not an address of a ZooKeeper server")
     return address.strip("[]"), at
 
 

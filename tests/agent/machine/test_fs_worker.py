@@ -224,7 +224,7 @@ def test_tail_tells_every_line_exactly_once_however_the_log_grows(lines: list[by
 def test_a_touch_that_hangs_names_its_process_and_that_ends_itself(host: LiveHost, tmp_path: pathlib.Path) -> None:
     with (
         silent_fuse(tmp_path) as disk,
-        pytest.raises(Stuck, match=r"stat of .*d1 gave no answer in 0 s \(process \d+ in state \w, ") as stuck,
+        pytest.raises(Stuck, match=r"stat of .*d1 timed out after 0 s \(process \d+ in state \w, ") as stuck,
     ):
         host.touch("stat", disk.path, deadline_s=0.3)
 
@@ -251,7 +251,7 @@ def test_a_fs_worker_that_starts_nothing_says_nothing_of_the_disk(host: LiveHost
     ours, theirs = socket.socketpair()  # nobody reads
     host._fs_worker, real = ours, host._fs_worker
     try:
-        with pytest.raises(CannotTell, match="no process began") as told:
+        with pytest.raises(CannotTell, match="no process started") as told:
             host.touch("stat", "/", deadline_s=0.2)
     finally:
         host._fs_worker = real

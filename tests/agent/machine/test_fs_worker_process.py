@@ -85,5 +85,5 @@ def test_where_no_process_can_be_started_the_reason_is_kept(monkeypatch: pytest.
     started.control.close()
 
     assert (started.pid, started.problem) == (
-        0, "no process can be started: [Errno 11] Resource temporarily unavailable",
+        0, "cannot start a process: [Errno 11] Resource temporarily unavailable",
     )  # fmt: skip

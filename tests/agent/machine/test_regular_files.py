@@ -163,7 +163,7 @@ def test_another_process_that_got_the_number_of_the_one_that_was_seen_lends_no_r
             later.kill()
 
     assert (touched.error, touched.facts["error"]) == (
-        "EACCES", "the process that names it is gone, and another has its number",
+        "EACCES", "the process that names it ended, and its PID was reused",
     )  # fmt: skip
     assert searched.error == "EACCES"
     assert earlier.facts["text"] == "broker.id=1\n"

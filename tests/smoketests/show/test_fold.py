@@ -47,7 +47,7 @@ def test_no_name_is_lost_and_none_is_made_up(names: list[str]) -> None:
 
 
 def of(host: str, **fields: Any) -> dict[str, Any]:
-    reason = fields.pop("reason", "vm.swappiness is 60, should be at most 1")
+    reason = fields.pop("reason", "vm.swappiness is 60, limit 1")
     status = fields.pop("status", "warning")
     return finding(status, **{"host": host, "check": "swappiness", "item": "-", "reason": reason, **fields})
 
@@ -56,12 +56,12 @@ def test_the_same_finding_of_many_hosts_is_one_row() -> None:
     (row,) = fold([of(f"kafka-a{number:02d}", playbook="tune-os") for number in range(14)])
 
     assert ranges(row.hosts) == "kafka-a[00-13]"
-    assert row == Row("warning", row.hosts, "swappiness", ("-",), "vm.swappiness is 60, should be at most 1", "tune-os")
+    assert row == Row("warning", row.hosts, "swappiness", ("-",), "vm.swappiness is 60, limit 1", "tune-os")
 
 
 @pytest.mark.parametrize(
     "other",
-    [{"reason": "vm.swappiness is 61, should be at most 1"}, {"status": "critical"}, {"check": "cpu"},
+    [{"reason": "vm.swappiness is 61, limit 1"}, {"status": "critical"}, {"check": "cpu"},
      {"playbook": "clock"}],
 )  # fmt: skip
 def test_what_differs_in_anything_but_the_host_stays_apart(other: dict[str, str]) -> None:

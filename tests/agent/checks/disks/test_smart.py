@@ -694,7 +694,7 @@ def test_an_old_smartctl_is_read_through_pysmart_with_one_process_a_disk() -> No
         (Answer(0, reports.ata_text(ata()).partition("SMART Error Log")[0].rstrip() + "\n", ""), "truncated"),
         (Answer(0, reports.sas_text(defects=-5), ""), "unreadable counters: grown defects"),
         (Answer(0, reports.sas_text(uncorrected=-5), ""), "unreadable counters: write"),
-        (Stuck("smartctl -a /dev/sdb", 12.0), "no answer in 12 s"),
+        (Stuck("smartctl -a /dev/sdb", 12.0), "timed out after 12 s"),
     ],
 )
 def test_what_an_old_smartctl_cannot_tell_is_unknown(answer: Any, words: str) -> None:

@@ -108,9 +108,9 @@ def test_fan_redundancy_is_a_row_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("name", "said", "words"),
     [
-        ("FAN1", "-5400 RPM", "fan FAN1 reads -5400 RPM, which cannot be"),
-        ("FAN1", "999999999 RPM", "fan FAN1 reads 999999999 RPM, which cannot be"),
-        ("CPU1 Temp", "9999999 degrees C", "temperature CPU1 Temp reads 9999999 degrees C, which cannot be"),
+        ("FAN1", "-5400 RPM", "fan FAN1: implausible reading -5400 RPM"),
+        ("FAN1", "999999999 RPM", "fan FAN1: implausible reading 999999999 RPM"),
+        ("CPU1 Temp", "9999999 degrees C", "temperature CPU1 Temp: implausible reading 9999999 degrees C"),
     ],
 )
 def test_a_reading_that_cannot_be_is_unknown(name: str, said: str, words: str) -> None:

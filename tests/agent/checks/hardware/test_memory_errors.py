@@ -160,7 +160,7 @@ def test_without_an_edac_driver_it_is_unknown_once_but_lines_are_told() -> None:
 
     assert {item: finding.status for item, finding in found.items()} == {"EDAC": "unknown", "B1": "critical"}
     assert found["EDAC"].verdict.reason.startswith("no EDAC driver")
-    assert "recoverable memory error told by the firmware (APEI) at B1" in found["B1"].verdict.reason
+    assert "recoverable memory error reported by the firmware (APEI) at B1" in found["B1"].verdict.reason
 
 
 @pytest.mark.parametrize(
@@ -203,14 +203,14 @@ def test_the_layout_of_rhel_7_with_rows_and_channels() -> None:
     found = look(machine(files))
 
     assert {item: finding.status for item, finding in found.items()} == {
-        "DIMM_A1": "ok", "DIMM_B1": "ok", "mc0, slot not told": "critical",
+        "DIMM_A1": "ok", "DIMM_B1": "ok", "mc0, unknown slot": "critical",
     }  # fmt: skip
     assert found["DIMM_A1"].facts["corrected"] == 3
 
 
 def test_errors_of_no_known_slot_are_an_item_of_their_own() -> None:
-    assert statuses(machine(edac(ue_noinfo=1)))["mc0, slot not told"] == "critical"
-    assert statuses(machine(edac(ce_noinfo=3)))["mc0, slot not told"] == "ok"
+    assert statuses(machine(edac(ue_noinfo=1)))["mc0, unknown slot"] == "critical"
+    assert statuses(machine(edac(ce_noinfo=3)))["mc0, unknown slot"] == "ok"
 
 
 def test_equal_labels_are_told_apart_by_their_place() -> None:
@@ -236,13 +236,13 @@ def test_a_dimm_without_counters_is_unknown() -> None:
          "critical"),
         ("[Hardware Error]: CPU:2 (17:31:0) MC18_STATUS[-|UE|MiscV|AddrV|-]: 0xbc2040000000011b", "processor 2 bank 18",
          "critical"),
-        ("[Hardware Error]: Uncorrected, software restartable error.", "memory, slot not told", "critical"),
-        ("[Hardware Error]: Corrected error, no action required.", "memory, slot not told", "ok"),
-        ("mce: Uncorrected hardware memory error in user-access at 1f3a2c000", "memory, slot not told", "critical"),
-        ("Memory failure: 0x123456: recovery action for dirty LRU page: Recovered", "memory, slot not told",
+        ("[Hardware Error]: Uncorrected, software restartable error.", "memory, unknown slot", "critical"),
+        ("[Hardware Error]: Corrected error, no action required.", "memory, unknown slot", "ok"),
+        ("mce: Uncorrected hardware memory error in user-access at 1f3a2c000", "memory, unknown slot", "critical"),
+        ("Memory failure: 0x123456: recovery action for dirty LRU page: Recovered", "memory, unknown slot",
          "critical"),
         ("BERT: Error records from previous boot:", "previous boot", "warning"),
-        ("EDAC MC0: 1 UE Multi-bit ECC on unknown memory ( page:0x1 offset:0x0 grain:1)", "mc0, slot not told",
+        ("EDAC MC0: 1 UE Multi-bit ECC on unknown memory ( page:0x1 offset:0x0 grain:1)", "mc0, unknown slot",
          "critical"),
     ],
 )  # fmt: skip
@@ -383,8 +383,8 @@ def test_a_count_that_is_no_number_is_never_ok(count: str) -> None:
     ("line", "item", "status"),
     [
         ("EDAC DEVICE0: UE: cortex_arm64_edac instance: cpu0 block: L1 count: 1 'x'", "EDAC device0", "critical"),
-        ("mce: CMCI storm detected: switching to poll mode", "memory, slot not told", "warning"),
-        ("mce: CPU3 BANK7 CMCI storm detected", "memory, slot not told", "warning"),
+        ("mce: CMCI storm detected: switching to poll mode", "memory, unknown slot", "warning"),
+        ("mce: CPU3 BANK7 CMCI storm detected", "memory, unknown slot", "warning"),
         ('EDAC MC0: UE row 1, channel-a= 0 channel-b= 1 labels "DIMM_A1:DIMM_B1": i5000 UE', "DIMM_A1:DIMM_B1",
          "critical"),
         ("core: [Hardware Error]: CPU 2: Machine Check Exception: 5 Bank 7: be00000000800090",

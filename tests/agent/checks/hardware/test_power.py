@@ -112,7 +112,7 @@ def test_two_that_are_out_leave_none() -> None:
     sensors = changed("PS1 Status", "Presence detected, Failure detected")
     sensors = changed("PS2 Status", "Presence detected, Power Supply AC lost", listing=sensors)
 
-    assert "no other power supply is known to be well" in found(machine(sensors))["PS1"].verdict.reason
+    assert "no other power supply is known to be ok" in found(machine(sensors))["PS1"].verdict.reason
 
 
 def test_a_feed_that_came_back_is_a_warning_for_a_day_told_once_and_then_ok() -> None:
@@ -122,7 +122,7 @@ def test_a_feed_that_came_back_is_a_warning_for_a_day_told_once_and_then_ok() ->
     told_again = found(second)["PS2"]
     next_day = later(second, 24 * 3600)
 
-    assert (told_first.status, told_first.verdict.reason) == ("warning", "PS2 lost AC 02:58Z, and is well now")
+    assert (told_first.status, told_first.verdict.reason) == ("warning", "PS2 lost AC 02:58Z, recovered since")
     assert told_again.verdict == told_first.verdict and told_again.first_seen == told_first.first_seen
     assert found(next_day)["PS2"].status == "ok"
 
@@ -191,9 +191,9 @@ def test_a_log_that_cannot_be_read_hides_no_fault() -> None:
     [
         (Bmc(), {}, "skipped", "no BMC device /dev/ipmi0"),
         (Bmc("none"), {"/dev/ipmi0": ""}, "skipped", "no BMC in this inventory"),
-        (Bmc("inband"), {}, "unknown", "no BMC device /dev/ipmi0, though the inventory says in band"),
-        (Bmc("lan"), {}, "unknown", "not at which address"),
-        (Bmc("serial"), {}, "unknown", "not inband, lan or none"),
+        (Bmc("inband"), {}, "unknown", "no BMC device /dev/ipmi0, although bmc.via is inband"),
+        (Bmc("lan"), {}, "unknown", "the inventory has no bmc.address"),
+        (Bmc("serial"), {}, "unknown", "expected inband, lan or none"),
         (Bmc(), {"/dev/ipmi0": NoPermission("needs root: /dev/ipmi0")}, "unknown", "needs root: /dev/ipmi0"),
     ],
 )
@@ -206,8 +206,8 @@ def test_whether_there_is_a_bmc_to_ask(bmc: Bmc, files: dict[str, Any], status: 
 @pytest.mark.parametrize(
     ("command", "answer", "reason"),
     [
-        ("ipmitool chassis status", Stuck("ipmitool", 12), "the BMC (chassis status) gave no answer in 12 s"),
-        ("ipmitool sdr elist", Stuck("ipmitool", 28), "the BMC (sdr elist) gave no answer in 28 s"),
+        ("ipmitool chassis status", Stuck("ipmitool", 12), "the BMC (chassis status) timed out after 12 s"),
+        ("ipmitool sdr elist", Stuck("ipmitool", 28), "the BMC (sdr elist) timed out after 28 s"),
         (
             "ipmitool chassis status",
             told("", 1, "Could not open device at /dev/ipmi0 or /dev/ipmi/0: No such file or directory\n"),
@@ -269,4 +269,4 @@ def test_rubbish_is_never_a_failed_check_and_silence_never_ok(sensors: str, log:
 def test_a_state_that_nobody_knows_is_no_empty_slot() -> None:
     finding = by_item(run_checks(machine(changed("PS1 Status", "-1")), "power"))["PS1"]
 
-    assert finding.status == "unknown" and "says '-1', not whether it is present" in finding.verdict.reason
+    assert finding.status == "unknown" and "reports '-1': presence and state unknown" in finding.verdict.reason

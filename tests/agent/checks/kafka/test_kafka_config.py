@@ -53,11 +53,11 @@ def test_a_broker_with_kafkas_defaults_on_its_own_mounts_is_left_in_peace() -> N
 
 EDGES: list[tuple[dict[str, object], str, str, str]] = [
     ({"num_io_threads": 2}, "num.io.threads", "ok", ""),
-    ({"num_io_threads": 1}, "num.io.threads", "warning", "with 2 data disks should be at least 2"),
+    ({"num_io_threads": 1}, "num.io.threads", "warning", "should be at least 2 for 2 data disks"),
     ({"unclean_leader_election_enable": "false"}, "unclean.leader.election.enable", "ok", ""),
     ({"unclean_leader_election_enable": "TRUE"}, "unclean.leader.election.enable", "warning", "they are lost"),
     ({"offsets_retention_minutes": 4320}, "offsets.retention.minutes", "ok", ""),
-    ({"offsets_retention_minutes": 4319}, "offsets.retention.minutes", "warning", "stops for 72 h loses its place"),
+    ({"offsets_retention_minutes": 4319}, "offsets.retention.minutes", "warning", "stops for 72 h loses its offsets"),
     ({"message_max_bytes": 2097151}, "message.max.bytes", "ok", ""),
     ({"message_max_bytes": 2097152}, "message.max.bytes", "warning", "replica.fetch.max.bytes only 1048576"),
     ({"message_max_bytes": 9000000, "replica_fetch_max_bytes": 9000000}, "message.max.bytes", "ok", ""),
@@ -96,16 +96,16 @@ def test_the_edges_of_each_setting_and_no_other_setting_is_named(
 
 PLACES: list[tuple[str, str, str, str]] = [
     ("/kafka/d1,/kafka/d2", mountinfo(*MOUNTS), "ok", ""),
-    ("/kafka/d1/a,/kafka/d1/b,/kafka/d2", mountinfo(*MOUNTS), "warning", "/kafka/d1/a and /kafka/d1/b share the mount"),
-    ("/kafka/d1", mountinfo(*MOUNTS), "warning", "no log dir lies on /kafka/d2"),
+    ("/kafka/d1/a,/kafka/d1/b,/kafka/d2", mountinfo(*MOUNTS), "warning", "/kafka/d1/a and /kafka/d1/b share mount"),
+    ("/kafka/d1", mountinfo(*MOUNTS), "warning", "no log dir on /kafka/d2"),
     (
         "/kafka/d1,/kafka/d2,/opt/kafka",
         mountinfo(*MOUNTS),
         "warning",
-        "on the root disk, which it can fill: /opt/kafka",
+        "on the root disk, which Kafka can fill: /opt/kafka",
     ),
     ("/kafka/d1,/kafka/d2", mountinfo("/kafka/d1"), "ok", ""),  # a lost mount is what `mounts` tells
-    ("/kafka/d1,/kafka/d2", mountinfo(*MOUNTS, fstype="tmpfs"), "critical", "lies in memory (tmpfs)"),
+    ("/kafka/d1,/kafka/d2", mountinfo(*MOUNTS, fstype="tmpfs"), "critical", "is in memory (tmpfs)"),
     ("", mountinfo(*MOUNTS), "critical", "log.dirs is not set"),
 ]
 

@@ -125,7 +125,7 @@ def test_a_failed_log_dir_is_critical_once_with_its_cause() -> None:
 
     assert (finding.status, finding.verdict.playbook) == ("critical", "replace-jbod-disk")
     assert finding.verdict.reason == (
-        "log dir /kafka/d2 failed at 2026-11-18T11:10Z, the broker goes on without: "
+        "log dir /kafka/d2 failed at 2026-11-18T11:10Z, the broker continues without it: "
         "Error while appending records to safe-5 in dir /kafka/d2: Input/output error"
     )
     assert (finding.facts["kinds"], finding.facts["about"]) == ((lines.LOG_DIR,), ("/kafka/d2",))
@@ -276,9 +276,9 @@ def test_it_is_told_for_a_day_and_ends_with_a_reboot() -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (ABSENT, "no log of broker was found"),
+        (ABSENT, "no log of broker found"),
         (Touched("EACCES", {"error": "Permission denied"}), "Permission denied"),
-        (Stuck(f"search of {LOG}", 5), "gave no answer in 5 s"),
+        (Stuck(f"search of {LOG}", 5), "timed out after 5 s"),
     ],
 )
 def test_logs_that_cannot_be_read_are_unknown(answer: Any, words: str) -> None:

@@ -65,7 +65,7 @@ def test_a_stopped_broker_keeps_its_row() -> None:
     kafka.known_servers(before)
 
     found = by_item(run_checks(next_run(before, answers={"processes": []}), "memory_maps"))
-    assert found["broker"].status == "skipped" and "does not run" in found["broker"].verdict.reason
+    assert found["broker"].status == "skipped" and "is not running" in found["broker"].verdict.reason
 
 
 @given(st.text())

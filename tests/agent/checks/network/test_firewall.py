@@ -62,7 +62,7 @@ def test_a_machine_without_any_firewall_is_quiet() -> None:
     finding = only(host)
 
     assert (finding.item, finding.status) == ("firewall", "ok")
-    assert finding.verdict.reason == "no firewall is active; installed: none"
+    assert finding.verdict.reason == "no firewall active; installed: none"
 
 
 def test_nft_is_not_even_asked_where_the_kernel_has_not_loaded_it() -> None:

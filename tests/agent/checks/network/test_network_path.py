@@ -128,7 +128,7 @@ def test_counters_of_another_network_namespace_are_not_compared() -> None:
 
     stopped = next_run(first, answers={"processes": [], **namespaces(77)})
     found = look(stopped)
-    assert {found[item].verdict.reason for item in (SENT_AGAIN, LISTEN)} == {"counted from now on"}
+    assert {found[item].verdict.reason for item in (SENT_AGAIN, LISTEN)} == {"first run: counting starts now"}
 
     later = next_run(stopped, files=files(10**9 + 98_000, 10**8 + 2_000), answers=namespaces(78))
     assert look(later)[SENT_AGAIN].status == "warning"

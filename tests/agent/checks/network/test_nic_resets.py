@@ -190,7 +190,7 @@ def test_without_ethtool_lines_and_queues_are_judged_and_it_is_told() -> None:
     found = look(first)["eth0"]
 
     assert (found.status, found.facts["driver_resets"]) == ("ok", None)
-    assert found.verdict.reason == ("no new reset; ethtool is not installed, so the driver's own counters are not read")
+    assert found.verdict.reason == ("no new reset; driver counters not read: ethtool is not installed")
     assert statuses(next_run(first, files=files(1)))["eth0"] == "warning"
 
 
@@ -257,7 +257,7 @@ def test_without_the_kernels_log_the_counters_still_tell_and_the_gap_is_said() -
     reset = look(next_run(before, files=files(1)))["eth0"]
 
     assert well.status == "ok"
-    assert "the kernel's lines are not read: needs root: /dev/kmsg" in well.verdict.reason
+    assert "kernel log not read: needs root: /dev/kmsg" in well.verdict.reason
     assert reset.status == "warning"
 
 
@@ -313,4 +313,4 @@ def test_without_the_kernels_lines_the_drivers_counters_tell() -> None:
     host = machine(answers={"interfaces": [ETH0], "kernel_records": NoPermission("needs root: /dev/kmsg")})
     (finding,) = look(host).values()
 
-    assert finding.status == "ok" and "the kernel's lines are not read" in finding.verdict.reason
+    assert finding.status == "ok" and "kernel log not read" in finding.verdict.reason

@@ -37,7 +37,7 @@ def test_a_peer_that_drops_us_is_named_with_the_playbook_of_the_firewall() -> No
     (finding,) = run_checks(machine(kafka_a03="no answer"), "peer_ports")
 
     assert finding.status == "warning" and finding.verdict.playbook == "firewall"
-    assert finding.verdict.reason == "1 of 3 peers do not let us in: kafka-a03:9092 (no answer)"
+    assert finding.verdict.reason == "cannot connect to 1 of 3 peers: kafka-a03:9092 (no answer)"
     assert finding.facts["unreached"] == (("kafka-a03:9092", "no answer"),)
 
 

@@ -74,7 +74,7 @@ def look_at(host: FakeHost) -> Finding:
 def test_the_first_run_of_a_boot_cannot_tell_and_says_so() -> None:
     finding = look_at(machine())
 
-    assert finding.status == "skipped" and "first of this boot" in finding.verdict.reason
+    assert finding.status == "skipped" and "needs an earlier run since boot" in finding.verdict.reason
 
 
 def test_a_load_of_one_moment_is_no_alarm() -> None:
@@ -86,7 +86,7 @@ def test_a_load_of_one_moment_is_no_alarm() -> None:
 def test_a_load_of_fifteen_minutes_is() -> None:
     found = by_item(run_checks(machine(load=16.0), "cpu"))
 
-    assert found["load"].status == "warning" and "(2.00 each), limit 1 each" in found["load"].verdict.reason
+    assert found["load"].status == "warning" and "(2.00/CPU), limit 1/CPU" in found["load"].verdict.reason
 
 
 def test_a_share_held_between_two_runs_ten_minutes_apart_alarms_and_is_ok_again_when_it_ends() -> None:
@@ -96,7 +96,7 @@ def test_a_share_held_between_two_runs_ten_minutes_apart_alarms_and_is_ok_again_
 
     finding = look_at(busy)
     assert (finding.status, finding.verdict.playbook) == ("warning", "hung-disk")
-    assert finding.verdict.reason == "waiting for disks 35 % for 10 min, limit 20 %"
+    assert finding.verdict.reason == "I/O wait 35 % for 10 min, limit 20 %"
     assert look_at(later(busy, 600, iowait=3)).status == "ok"
 
 

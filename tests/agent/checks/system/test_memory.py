@@ -56,7 +56,7 @@ def test_all_that_is_wrong_is_said_at_once_and_the_worst_leads() -> None:
 
     assert (finding.item, finding.status, finding.verdict.playbook) == ("memory", "critical", "out-of-memory")
     assert finding.verdict.reason.startswith("only 0.5 of 17.2 GB RAM available (3 %)")
-    assert "300 MB of 8192 MB swap in use" in finding.verdict.reason and "a broker should" in finding.verdict.reason
+    assert "300 MB of 8192 MB swap in use" in finding.verdict.reason and "for a broker" in finding.verdict.reason
 
 
 def test_swap_in_use_alone_leads_to_tuning() -> None:

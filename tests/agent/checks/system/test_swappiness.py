@@ -54,7 +54,7 @@ def test_the_default_of_a_fresh_install_without_swap_is_a_note() -> None:
     finding = look_at(machine("60\n", NO_SWAP))
 
     assert (finding.status, finding.verdict.reason) == (
-        "ok", "vm.swappiness is 60; no swap, so it changes nothing",
+        "ok", "vm.swappiness is 60; no swap, so the setting has no effect",
     )  # fmt: skip
 
 

@@ -162,4 +162,4 @@ def test_rubbish_in_place_of_the_logs_size_cannot_be_told(text: str) -> None:
     try:
         assert parse_info(text).entries >= 0
     except CannotTell as error:
-        assert "how many records" in str(error)
+        assert "the number of records" in str(error)

@@ -129,9 +129,7 @@ def test_the_log_dir_of_a_container_is_tried_in_its_tree_and_is_no_critical() ->
 
 def test_a_tree_that_may_not_be_entered_leaves_the_write_unproven() -> None:
     expected = Expected(roles=("broker",), mounts=(ExpectedMount("/kafka/d1"),), ports=(9092,))
-    why = NoPermission(
-        "write of /var/lib/kafka/data: the tree of process 4242, a container or unit, may not be entered"
-    )
+    why = NoPermission("write of /var/lib/kafka/data: cannot enter the file tree of process 4242 (container or unit)")
     one = host(CONTAINER, "/var/lib/kafka/data", expected=expected, answers={
         "touch stat /kafka/d1": Touched("", {}), "touch write /var/lib/kafka/data": why})  # fmt: skip
 

@@ -99,7 +99,7 @@ def test_a_driver_without_counters_has_none() -> None:
 
 @pytest.mark.parametrize("answer", [Answer(71, "", "Cannot get device settings: No such device\n"), Answer(1, "", "")])
 def test_a_failing_ethtool_is_cannot_tell(answer: Answer) -> None:
-    with pytest.raises(CannotTell, match="ethtool of eth0 exits with"):
+    with pytest.raises(CannotTell, match="ethtool eth0 failed with exit code"):
         ethtool.statistics(host(answer), "eth0")
 
 

@@ -39,7 +39,7 @@ def test_a_kernel_without_ipv6_has_one_table() -> None:
 
 
 def test_a_process_that_is_gone_has_no_ports_to_tell() -> None:
-    with pytest.raises(CannotTell, match="cannot be told"):
+    with pytest.raises(CannotTell, match="listening ports unknown"):
         sockets.listening_ports(FakeHost(), 7)
 
 
