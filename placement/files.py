@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 
+from agent import atomic_file
 from placement import plan as plans
 from placement.errors import PlacementError
 from placement.plan import Plan
@@ -21,17 +21,8 @@ def write(folder: str, plan: Plan, batch_bytes: int = 0) -> list[pathlib.Path]:
             contents[f"reassignment-{number:03}.json"] = plans.reassignment(batch)
     try:
         at.mkdir(parents=True, exist_ok=True)
-        return [_written(at / name, text) for name, text in contents.items()]
+        for name, text in contents.items():
+            atomic_file.replace(str(at / name), text.encode(), 0o644)
     except OSError as error:
         raise PlacementError(f"{folder}: {error.strerror}") from None
-
-
-def _written(path: pathlib.Path, text: str) -> pathlib.Path:
-    """Aside, then renamed: a plan that is cut is worse than none."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    with aside.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(path)
-    return path
+    return [at / name for name in contents]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from placement.errors import PlacementError
+from smoketests.remote import strict_json
 
 MOST_CHARACTERS = 100_000_000
 # larger than any disk or rate, and still exact in other tools' numbers
@@ -18,7 +19,7 @@ def mapping(written: str, name: str) -> dict[str, Any]:
     if len(written) > MOST_CHARACTERS:
         raise PlacementError(f"{name}: more than {MOST_CHARACTERS // 1_000_000} MB")
     try:
-        found = json.loads(written, parse_constant=_no_number, object_pairs_hook=_keys_once)
+        found = json.loads(written, parse_constant=strict_json.no_constant, object_pairs_hook=strict_json.unique_keys)
     except json.JSONDecodeError as error:
         raise PlacementError(f"{name}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from None
     except (ValueError, RecursionError) as error:
@@ -55,14 +56,3 @@ def optional_integer(of: Mapping[str, Any], field: str, where: str) -> int | Non
 
 def _shown(value: object) -> str:
     return repr(value)[:60]
-
-
-def _no_number(word: str) -> Any:
-    raise ValueError(f"{word} is not a number")
-
-
-def _keys_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError("a key is there twice in one object")
-    return made

@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).parent.parent
 # module decides; `.` is all that no other name fits. What is imported inside a function, or for types only, counts too.
 LAYERS: dict[str, list[tuple[str, ...]]] = {
     "agent": [
-        ("__init__", "named_tuples"),
+        ("__init__", "named_tuples", "atomic_file"),
         ("status", "state", "state_rows", "expected", "lazy_regex"),
         ("host",),
         ("sources",),

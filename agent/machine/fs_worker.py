@@ -20,6 +20,7 @@ import stat
 import sys
 from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence, Tuple
 
+from agent import atomic_file
 from agent.machine import regular_files
 
 MAX_BYTES = 8 << 20
@@ -234,19 +235,7 @@ def touch_replace(path: str, text: str, mode: int = 0o600) -> Dict[str, Any]:
     """Write aside, sync, rename: the file is the old one or the new one, never half of either."""
     folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    aside = f"{path}.{os.getpid()}"
-    try:
-        with open(
-            os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "w", encoding="utf-8"
-        ) as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    except OSError:
-        if os.path.exists(aside):
-            os.unlink(aside)
-        raise
+    atomic_file.replace(path, text.encode(), mode)
     return {"written": True}
 
 

@@ -11,12 +11,12 @@ import os
 import time
 from typing import Any
 
+from agent.atomic_file import sync_folder
 from agent.report import timestamp
 from inventory.errors import SmokeError
 from playbooks.plan.plan import NoPlan, Plan, folder, from_json, to_json
 from smoketests.gate import playbook_runs as journals
 from smoketests.gate.playbook_runs import ENDING, ID, LARGEST, Event
-from smoketests.results.store import sync_folder
 
 
 class InUse(SmokeError):

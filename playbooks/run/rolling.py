@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent.atomic_file import sync_folder
 from agent.report import timestamp
 from inventory.model import Cluster, Host
 from playbooks.model import Playbook
@@ -22,7 +23,6 @@ from playbooks.run.journal import InUse
 from smoketests.gate import playbook_runs
 from smoketests.gate.ensembles import holders
 from smoketests.gate.playbook_runs import ID, Event
-from smoketests.results.store import sync_folder
 
 ENDING = ".roll.jsonl"
 

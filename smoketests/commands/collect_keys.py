@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import paramiko
 
+from agent import atomic_file
 from inventory.model import Host
 from smoketests.ssh.connect import Access, Shown
 from smoketests.ssh.failures import AccessError, Unreachable
@@ -112,24 +113,14 @@ def write(path: str, accepted: Iterable[Offer], replaced: Iterable[Offer] = ()) 
         text += "\n"
     text += "".join(f"{offer.line}\n" for offer in [*accepted, *replaced])
     if before:
-        _write_aside(f"{path}.old", before)
-    _write_aside(path, text)
+        atomic_file.replace(f"{path}.old", before.encode("utf-8", "surrogateescape"))
+    atomic_file.replace(path, text.encode("utf-8", "surrogateescape"))
 
 
 def _text(path: str) -> str:
     with contextlib.suppress(FileNotFoundError), open(path, encoding="utf-8", errors="surrogateescape") as file:
         return file.read()
     return ""
-
-
-def _write_aside(path: str, text: str) -> None:
-    aside = f"{path}.{os.getpid()}"
-    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    with open(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.rename(aside, path)
 
 
 def _without(line: str, gone: set[str]) -> str | None:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from agent import atomic_file
 from agent.formats.text import printable
 from agent.status import moment
 from inventory.names import some
@@ -118,12 +119,7 @@ def keep(store: str, cluster: str, one: Acceptance) -> None:
     folder = _folder(store, cluster)
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, f"{one.rule}-{one.id}.json")
-    aside = f"{path}.{os.getpid()}.tmp"
-    with open(aside, "w", encoding="utf-8") as file:
-        json.dump(asdict(one), file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(aside, path)
+    atomic_file.replace(path, json.dumps(asdict(one)).encode(), 0o644)
 
 
 def standing(store: str, cluster: str, now: float) -> list[Acceptance]:

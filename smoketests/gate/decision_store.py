@@ -5,7 +5,6 @@ STORE/gate/date=YYYY-MM-DD/HHMMSS-RUN.json, written aside, synced and then renam
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import os
@@ -14,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agent import report
+from agent import atomic_file, report
 from inventory.errors import SmokeError
 from smoketests.gate import replaced_disk
 from smoketests.gate.decision import CANNOT_TELL, Decision, RuleResult
@@ -77,19 +76,8 @@ def kept(decision: Decision, store: str) -> Decision:
 
 
 def _write(path: str, text: str) -> None:
-    folder, name = os.path.split(path)
-    os.makedirs(folder, exist_ok=True)
-    aside = os.path.join(folder, f".{name}.{os.getpid()}")
-    try:
-        with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640), "w", encoding="utf-8") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):  # renamed
-            os.unlink(aside)
-    results.sync_folder(folder)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    atomic_file.replace(path, f"{text}\n".encode(), 0o640)
 
 
 def state_of(situation: GateContext) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import agent
+from agent import atomic_file
 from inventory.errors import SmokeError
 
 
@@ -69,9 +70,7 @@ class Bundle:
 
     def write(self, path: str) -> None:
         """Aside, then renamed."""
-        aside = pathlib.Path(f"{path}.{os.getpid()}")
-        aside.write_bytes(self.data)
-        aside.rename(path)
+        atomic_file.replace(path, self.data, 0o644)
 
 
 def wheel_folder() -> pathlib.Path:

@@ -18,19 +18,21 @@ def _integer(digits: str) -> int:
     return int(digits)
 
 
-def _no_number(word: str) -> Any:
-    raise ValueError(f"{word} is not a number")
+def no_constant(name: str) -> Any:
+    """For `parse_constant`: NaN and Infinity are refused."""
+    raise ValueError(f"{name} is not a number")
 
 
-def _without_twins(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """For `object_pairs_hook`: an object; ValueError where a key occurs twice."""
     made = dict(pairs)
     if len(made) != len(pairs):
         raise ValueError("duplicate key")
     return made
 
 
-DECODE = json.JSONDecoder(parse_int=_integer, parse_constant=_no_number).raw_decode
-DECODE_STRICT = json.JSONDecoder(parse_int=_integer, object_pairs_hook=_without_twins).raw_decode
+DECODE = json.JSONDecoder(parse_int=_integer, parse_constant=no_constant).raw_decode
+DECODE_STRICT = json.JSONDecoder(parse_int=_integer, object_pairs_hook=unique_keys).raw_decode
 
 
 def value(line: str) -> Any:

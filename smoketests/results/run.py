@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from agent import engine, report
+from agent import atomic_file, engine, report
 from agent.report import Report
 from agent.state import State, default_state_path
 from agent.status import unknown
@@ -213,12 +213,9 @@ def _remembered(wanted: RunOptions, say: Callable[[str], None]) -> State:
 
 def _remember(wanted: RunOptions, memory: State, say: Callable[[str], None]) -> None:
     path = _memory_path(wanted)
-    aside = f"{path}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with open(aside, "w", encoding="utf-8") as file:
-            file.write(memory.dump())
-        os.replace(aside, path)
+        atomic_file.replace(path, memory.dump().encode())
     except OSError as error:
         say(f"cannot save state, trends and new events unavailable in the next run: {error}")
 

@@ -7,6 +7,8 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
+from agent import atomic_file
+
 # 2026-11-20T03:12:00Z
 TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d):(\d\d):(\d\d)Z")
 RUN_ID = re.compile(r"[0-9a-zA-Z-]{1,64}")
@@ -54,7 +56,7 @@ class Writer:
             with contextlib.suppress(FileNotFoundError):  # renamed
                 os.unlink(self._aside)
         if keep:
-            sync_folder(self._folder)
+            atomic_file.sync_folder(self._folder)
 
 
 class Keeping:
@@ -98,12 +100,3 @@ def write(store: str, run_id: str, at: str, lines: Iterable[str]) -> str:
     finally:
         run.end(keep=whole)
     return run.path
-
-
-def sync_folder(folder: str) -> None:
-    """Make the rename itself outlive a power cut."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

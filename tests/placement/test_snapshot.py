@@ -56,7 +56,7 @@ def test_what_is_wrong_is_named_with_its_place(fields: dict[str, Any], sentence:
         ("", "prod.json:1:1: not JSON"),
         ("[]", "a JSON object is needed"),
         ('{"schema": 2}', "schema 2 is not 1"),
-        ('{"schema": 1, "schema": 1}', "a key is there twice"),
+        ('{"schema": 1, "schema": 1}', "duplicate key"),
         ('{"schema": NaN}', "NaN is not a number"),
         ('{"a": ' + "[" * 100_000, "prod.json"),
     ],

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Dict, List, Optional, Sequence
 
 from agent.host import Host
 from agent.named_tuples import NamedTuple
 from agent.state import Incident
+from agent.status import moment
 
 SPREAD_STEPS = 96
 
@@ -41,8 +41,8 @@ def chains_of(incidents: Sequence[Incident]) -> List[IncidentSummary]:
 
 def clock(at: float, now: Optional[float] = None) -> str:
     """A moment for a sentence: `03:12Z` if it is of the same day as `now`, else `2026-11-18T03:12Z`."""
-    said = time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(at))
-    same_day = now is not None and said.startswith(time.strftime("%Y-%m-%dT", time.gmtime(now)))
+    said = moment(at)
+    same_day = now is not None and said[:10] == moment(now)[:10]
     return said[len("2026-11-18T") :] if same_day else said
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from agent.host import Host, cached_per_run
@@ -10,6 +9,7 @@ from agent.named_tuples import NamedTuple
 from agent.sources.smart import disks as smart_disks
 from agent.sources.smart import history as smart_history
 from agent.sources.smart import smartctl
+from agent.status import moment
 
 
 class Lost(NamedTuple):
@@ -102,4 +102,4 @@ def _lost(host: Host, name: str, seen: Optional[Seen], unnamed: List[str]) -> Lo
 
 def stamp(at: float) -> str:
     """Seconds since the epoch as 2026-11-18T03:12Z."""
-    return time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(at))
+    return moment(at)
