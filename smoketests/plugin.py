@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from smoketests import hidden_package
+
 if TYPE_CHECKING:
     from smoketests.remote.remote_host import FarCluster, RemoteHost
     from smoketests.results.run import RunOptions
@@ -78,6 +80,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         return
     if config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
         raise pytest.UsageError("--smoke-inventory asks all hosts at once by itself: leave pytest-xdist's -n away")
+    if problem := hidden_package():
+        raise pytest.UsageError(f"--smoke-inventory: {problem}")
     from smoketests.results import run
 
     wanted = _wanted(config)
