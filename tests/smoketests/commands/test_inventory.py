@@ -395,7 +395,7 @@ def test_a_host_that_is_silent_does_not_hold_up_the_others(
     rows = {row.split()[-1] if row.startswith("new") else row[11:13]: row for row in result.output.splitlines()}
     assert result.exit_code == 3
     assert f"new        k1  ssh-ed25519 {shown_by_ssh(server)}" in result.output.splitlines()
-    assert "shows no ssh banner" in rows["k2"]
+    assert "sends no SSH banner" in rows["k2"]
     assert "refuses connections" in rows["k3"]
     assert "1 keys written" in result.output
 
