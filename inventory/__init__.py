@@ -1,4 +1,4 @@
-"""Which machines exist and what they should be. Imports nothing of ours; yaml and jsonschema only to read a file."""
+"""Which machines exist and what they should be. Imports no other package of the project."""
 
 from inventory.loader import load
 from inventory.model import Cluster, Host, Inventory, NoSuchHost

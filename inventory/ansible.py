@@ -1,4 +1,4 @@
-"""Ansible's inventory as the source of our hosts; docs/inventory.md has the table of what becomes what.
+"""Ansible's inventory as the source of hosts; docs/inventory.md has the table of what becomes what.
 
 A host is taken when it is in a cluster (`ansible.clusters`, or the variable smoke_cluster), or where no clusters are
 named, when one of its groups stands for a role. Its variables become settings; Ansible's passwords are never read.
@@ -195,9 +195,7 @@ class _Translation:
         if not setting:
             return
         if node.kind == TEXT and "{{" in node.value:
-            self._problems.append(
-                Problem(place, f"{plainly(variable)}: a template that only Ansible can fill; give its result")
-            )
+            self._problems.append(Problem(place, f"{plainly(variable)}: an Ansible template; write its result"))
             return
         adapted = _adapted(setting, node)
         if adapted:

@@ -1,4 +1,4 @@
-"""One cluster of the file as one of the model: its hosts written out, each with its levels over each other."""
+"""A cluster of the file as a cluster of the model: its hosts written out, each with its levels over each other."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Building:
             for index, name in enumerate(expanded):
                 entry = found.setdefault(name, _Entry(name))
                 if group in entry.listed:
-                    self._problem(place, f"host {shown(name)} stands in {entry.listed[group]} too")
+                    self._problem(place, f"host {shown(name)} is also in {entry.listed[group]}")
                     continue
                 entry.listed[group] = place
                 entry.groups |= {group, *more} - {""}
@@ -96,7 +96,7 @@ class Building:
             place = next(iter(entry.listed.values()))
             other = self._cluster_of.setdefault(name, (cluster, place))
             if other[0] != cluster:
-                self._problem(place, f"host {shown(name)} is in cluster {other[0]} too ({other[1]})")
+                self._problem(place, f"host {shown(name)} is also in cluster {other[0]} ({other[1]})")
                 continue
             member_of = tuple(group for group in groups if group in entry.groups)
             if member_of not in shared:
@@ -117,7 +117,7 @@ def as_mapping(hosts: Node, problems: list[Problem]) -> Node:
     pairs: dict[str, tuple[Place, Node]] = {}
     for one in hosts.value:
         if one.kind == TEXT and one.value in pairs:
-            problems.append(Problem(one.place, f"{shown(one.value)} stands here twice"))
+            problems.append(Problem(one.place, f"{shown(one.value)} is listed twice"))
         elif one.kind == TEXT:
             pairs[one.value] = (one.place, Node(TEXT, "", one.place, plain=True))
     return Node(MAP, pairs, hosts.place)

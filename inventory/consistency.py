@@ -1,4 +1,4 @@
-"""What is wrong with an inventory as a whole: things that two machines cannot share, and words that contradict."""
+"""Mistakes of an inventory as a whole: values that two machines cannot share, and contradictions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _of_one(inventory: Inventory, host: Host) -> Iterator[Problem]:
         words = f"{host.name}: a broker id, but its roles are {', '.join(host.roles)}"
         yield Problem(place(inventory, host, "broker_id"), words)
     if host.bmc and host.bmc.via == "lan" and not host.bmc.address:
-        yield Problem(place(inventory, host, "bmc.via"), f"{host.name}: bmc.via is lan, but bmc.address is not said")
+        yield Problem(place(inventory, host, "bmc.via"), f"{host.name}: bmc.via is lan, but bmc.address is not set")
     if host.bmc and host.bmc.via == "none" and host.bmc.address:
         yield Problem(place(inventory, host, "bmc.via"), f"{host.name}: bmc.via is none, but it has a bmc.address")
     if host.bmc:

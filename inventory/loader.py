@@ -98,7 +98,7 @@ class _Loading:
             self._clusters[name] = self._joined(self._clusters.get(name), node, f"cluster {name}")
         asked = root.get("ansible")
         if asked and self._ansible:
-            self._problem(asked.place, f"`ansible` stands also in {self._ansible.place}; it can stand once")
+            self._problem(asked.place, f"`ansible` is also in {self._ansible.place}; only one is allowed")
         elif asked:
             self._ansible = asked
 
@@ -115,14 +115,14 @@ class _Loading:
             elif key in ("hosts", "groups"):
                 pairs[key] = (pairs[key][0], self._all_of(pairs[key][1], node, f"{what}, {key}"))
             else:
-                self._problem(place, f"{what}: {key} is said in {pairs[key][0]} too")
+                self._problem(place, f"{what}: {key} is also set in {pairs[key][0]}")
         return Node(MAP, pairs, before.place)
 
     def _all_of(self, before: Node, more: Node, what: str) -> Node:
         one, other = as_mapping(before, self._problems), as_mapping(more, self._problems)
         for key, place, _node in other.pairs():
             if key in one.value:
-                self._problem(place, f"{what}: {shown(key)} stands in {one.value[key][0]} too")
+                self._problem(place, f"{what}: {shown(key)} is also in {one.value[key][0]}")
         return Node(
             MAP, {**one.value, **{key: pair for key, pair in other.value.items() if key not in one.value}}, before.place
         )

@@ -1,4 +1,4 @@
-"""Machines, clusters, and what each should be. What is empty or None was not said, and is not compared."""
+"""Machines, clusters, and what each should be. Empty or None: not set, and not compared."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class Inventory:
         for host in self.hosts:
             if host.name == name:
                 return host
-        raise NoSuchHost(f"there is no host {shown(name)}{did_you_mean(name, [host.name for host in self.hosts])}")
+        raise NoSuchHost(f"no host {shown(name)}{did_you_mean(name, [host.name for host in self.hosts])}")
 
     def select(self, limit: str = "", cluster: str = "", role: str = "", layout: str = "") -> tuple[Host, ...]:
         """The hosts that fit all that is given, in the inventory's order; NoSuchHost when something fits none.
@@ -168,7 +168,7 @@ class Inventory:
         if not chosen:
             asked = {"limit": limit, "cluster": cluster, "role": role, "layout": layout}
             words = ", ".join(f"{name} {shown(value)}" for name, value in asked.items() if value)
-            raise NoSuchHost(f"no host fits {words} together" if words else "the inventory names no host")
+            raise NoSuchHost(f"no host matches {words} together" if words else "the inventory names no host")
         return tuple(host for host in self.hosts if host.name in chosen)
 
 
@@ -205,6 +205,6 @@ def _matching(pattern: str, names: Sequence[str]) -> set[str]:
     for word in expanded:
         matched = {word} if word in known else set(fnmatch.filter(names, word)) if set(word) & set("*?[") else set()
         if not matched:
-            raise NoSuchHost(f"no host fits {shown(word)}{did_you_mean(word, names)}")
+            raise NoSuchHost(f"no host matches {shown(word)}{did_you_mean(word, names)}")
         found |= matched
     return found

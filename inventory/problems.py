@@ -1,4 +1,4 @@
-"""What is wrong with an inventory, where, and what was probably meant."""
+"""A mistake in an inventory, its place, and the probable intention."""
 
 from __future__ import annotations
 

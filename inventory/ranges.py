@@ -66,7 +66,7 @@ def _numbers(inside: str, text: str) -> list[str]:
         found += _span(first, last or first, int(step[:LONGEST_NUMBER] or 1), text)
         _limit(len(found), text)
     if len(set(found)) < len(found):
-        raise BadRange(f"{_plainly(text)}: a number stands there twice")
+        raise BadRange(f"{_plainly(text)}: a number is listed twice")
     return found
 
 

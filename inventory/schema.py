@@ -1,4 +1,4 @@
-"""What may stand where in an inventory: schema.json, with its errors in the words that a person needs."""
+"""The schema of an inventory: schema.json, with readable errors."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _told(error: Any, root: Node) -> Iterator[tuple[Place, str, tuple[Any, ...]]
 
 def _unknown_key(key: str, known: list[str]) -> str:
     if any(word in key.lower() for word in SECRETS) and not any(word in " ".join(known) for word in SECRETS):
-        return f"unknown key {shown(key)}; no password has a place in an inventory"
+        return f"unknown key {shown(key)}; an inventory contains no passwords"
     return f"unknown key {shown(key)}{did_you_mean(key, known)}"
 
 
@@ -87,7 +87,7 @@ def _words(error: Any) -> str:
         more = f" ({said})" if said and words != said else ""
         return f"{_shown(value)} is not {words}{_switch(value, kinds)}{more}"
     if error.validator == "enum":
-        return f"{_shown(value)} is none of {_alternatives(asked)}{_near(value, asked)}"
+        return f"{_shown(value)} is not one of {_alternatives(asked)}{_near(value, asked)}"
     if error.validator == "not":
         return said if asked == {} else f"{_shown(value)} is not {said}"
     if error.validator == "required":

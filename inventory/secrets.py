@@ -1,4 +1,4 @@
-"""Passwords, which stand in no inventory: from the environment, or from a file that only its owner can read."""
+"""Passwords, which are not in the inventory: from the environment, or from a file that only its owner can read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What is said of one host at several levels, as one set of settings: the most specific level wins, key by key.
+"""One host's settings from several levels: the most specific level wins, key by key.
 
-A setting is a path, such as ("limits", "smart", "wear_warning"), and what was said of it with its place. Mappings add
-up over the levels; a list replaces all that was said before; `false` takes a mount, an interface or a skip away.
+A setting is a path, such as ("limits", "smart", "wear_warning"), and its values with their places. Mappings add up
+over the levels; a list replaces all earlier values; `false` takes a mount, an interface or a skip away.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Reading:
         for names, at, details in node.pairs():
             for name in self.expand(names, at):
                 if (key, name) in found:
-                    self.problem(at, f"{name} stands here twice")
+                    self.problem(at, f"{name} is listed twice")
                 self._part(key, name, at, details, found)
 
     def _part(self, key: str, name: str, place: Place, details: Node, found: Settings) -> None:
@@ -128,10 +128,10 @@ class Reading:
                 continue  # the schema said what is wrong with it
             for value in read(one):
                 if value in found:
-                    self.problem(one.place, f"{value} stands here twice")
+                    self.problem(one.place, f"{value} is listed twice")
                 found[value] = None
         if len(found) > MOST_PARTS:
-            self.problem(node.place, f"stands for {len(found)} entries, more than {MOST_PARTS}")
+            self.problem(node.place, f"expands to {len(found)} entries, more than {MOST_PARTS}")
         return list(found)[:MOST_PARTS]
 
     def expand(self, text: str, place: Place) -> list[str]:
@@ -203,7 +203,7 @@ def of_one(own: Settings, index: int, count: int, reading: Reading) -> Settings:
         said = own[path]
         values = reading.expand(said.value, said.place)
         if values and len(values) != count:
-            reading.problem(said.place, f"{path[-1]}: stands for {len(values)} values, the hosts' range for {count}")
+            reading.problem(said.place, f"{path[-1]}: {len(values)} values, but the hosts' range has {count}")
         value = values[index] if index < len(values) else "0"
         made[path] = Said(int(value) if path[-1] == "broker_id" else value, said.place)
     return made
@@ -215,7 +215,7 @@ def for_host(settings: Settings, name: str, reading: Reading) -> Settings:
     for path in PER_HOST:
         if path in made and _is_range(made[path]):
             said = made.pop(path)
-            reading.problem(said.place, f"{path[-1]}: a range is understood only beside the hosts' own range")
+            reading.problem(said.place, f"{path[-1]}: a range is allowed only beside the hosts' own range")
     for path in NAMED:
         said_of = made.get(path)
         if said_of and HOST_MARK in said_of.value:

@@ -1,4 +1,4 @@
-"""A YAML (or JSON) file as a tree of nodes that know where they stand. Everything odd becomes a Problem with its place.
+"""A YAML (or JSON) file as a tree of nodes with their places. Every mistake becomes a Problem with its place.
 
 Read from the parser's events, so that nothing is built that the file does not spell out: no Python objects, no aliases
 that unfold to millions of nodes, no depth without end. Numbers and switches follow YAML 1.2: `no` and `012` are texts.
@@ -86,7 +86,7 @@ def text(value: object, place: Place) -> Node:
 
 def decode(data: bytes, file: str) -> tuple[str, list[Problem]]:
     if len(data) > LARGEST_FILE:
-        return "", [Problem(Place(file), f"larger than {LARGEST_FILE >> 20} MB: no inventory is")]
+        return "", [Problem(Place(file), f"larger than {LARGEST_FILE >> 20} MB, the limit for an inventory")]
     try:
         return data.decode("utf-8-sig"), []
     except UnicodeDecodeError as error:
@@ -141,7 +141,7 @@ def _odd_character(error: Any, file: str, words: str) -> Problem:
     before = words[: found.start()] if found else ""
     place = Place(file, before.count("\n") + 1, len(before) - before.rfind("\n")) if found else Place(file)
     code = ord(found[0]) if found else error.character
-    return Problem(place, f"not YAML: the character {code:#x} has no place in it")
+    return Problem(place, f"not YAML: the character {code:#x} is not allowed")
 
 
 class _Stop(Exception):
@@ -169,7 +169,7 @@ class _Building:
     def _take_DocumentStartEvent(self, _event: Any, place: Place) -> None:
         self._documents += 1
         if self._documents > 1:
-            raise _Stop("a second document begins here (`---`); one file holds one", place)
+            raise _Stop("a second document starts here (`---`); one file holds one", place)
 
     def _take_ScalarEvent(self, event: Any, place: Place) -> None:
         node = Node(TEXT, event.value, place, bool(event.implicit[0]), self._tag(event, place))
@@ -178,7 +178,7 @@ class _Building:
 
     def _take_AliasEvent(self, event: Any, place: Place) -> None:
         if event.anchor not in self._anchors:
-            raise _Stop(f"*{event.anchor[:80]} stands for nothing: no &{event.anchor[:80]} above", place)
+            raise _Stop(f"*{event.anchor[:80]} is undefined: no &{event.anchor[:80]} above", place)
         self._add(self._anchors[event.anchor])
 
     def _take_SequenceStartEvent(self, event: Any, place: Place) -> None:
@@ -218,7 +218,7 @@ class _Building:
         parent = self._open[-1][0]
         parent.size += node.size
         if parent.size > MOST_NODES or self._size > MOST_NODES:
-            raise _Stop(f"unfolds to more than {MOST_NODES} values", node.place)
+            raise _Stop(f"expands to more than {MOST_NODES} values", node.place)
         parent.value.append(node)
 
     def _tag(self, event: Any, place: Place) -> str:
@@ -228,7 +228,7 @@ class _Building:
             and tag not in TAGS
             and tag not in (STANDARD_TAG + name for name in ("str", "map", "seq", "int", "bool"))
         ):
-            self.problems.append(Problem(place, f"the tag {shown(tag)} means nothing in an inventory"))
+            self.problems.append(Problem(place, f"the tag {shown(tag)} is not supported in an inventory"))
         return tag
 
     def _pairs(self, keys: list[Node], values: list[Node]) -> dict[str, tuple[Place, Node]]:
@@ -236,13 +236,13 @@ class _Building:
         merged: list[Node] = []
         for key, value in zip(keys, values):
             if key.kind != TEXT:
-                self.problems.append(Problem(key.place, f"a key is a word, not a {key.kind}"))
+                self.problems.append(Problem(key.place, f"a key must be a word, not a {key.kind}"))
             elif key.value == "<<" and key.plain:
                 merged += value.value if value.kind == LIST else [value]
             elif key.value in found:
                 first = found[key.value][0]
                 self.problems.append(
-                    Problem(key.place, f"{shown(key.value)} stands here twice, first in line {first.line}")
+                    Problem(key.place, f"{shown(key.value)} is listed twice, first in line {first.line}")
                 )
             else:
                 found[key.value] = (key.place, value)

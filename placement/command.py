@@ -1,4 +1,4 @@
-"""smoke place: arguments, printing, exit codes. Where replicas should lie; nothing here changes a cluster."""
+"""smoke place: arguments, printing, exit codes. Replica placement; nothing here changes a cluster."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ OLD_S = 15 * 60
 
 SOURCE = (
     click.option("--inventory", "-i", "inventories", multiple=True, metavar="FILE",
-                 help="The cluster's machines, and how they are reached. Can be given again."),
+                 help="The cluster's machines, and how they are reached. Repeatable."),
     click.option("--cluster", default="", metavar="NAME", help="Which cluster of the inventory."),
     click.option("--snapshot", "snapshot_file", default="", metavar="FILE",
-                 help="Plan from this file (smoke place snapshot) instead of asking the cluster."),
+                 help="Plan from this file (smoke place snapshot) instead of reading the cluster."),
     JOBS,
     *SSH,
 )  # fmt: skip
@@ -36,16 +36,16 @@ ASKED = (
     *SOURCE,
     click.option("--topics", default="", metavar="REGEX", help="Only topics whose whole name matches."),
     click.option("--not-topics", default="", metavar="REGEX", help="No topics whose whole name matches."),
-    click.option("--avoid", multiple=True, metavar="BROKER", help="Broker id or host that is left alone."),
+    click.option("--avoid", multiple=True, metavar="BROKER", help="Broker id or host that takes no part."),
     click.option("--accept", multiple=True, metavar="BROKER",
-                 help="Broker id or host that may receive though something of its hardware is unknown."),
+                 help="Broker id or host that may receive replicas although hardware data is missing."),
     click.option("--same-rack", is_flag=True, help="Replicas stay in their rack."),
-    click.option("--guess", is_flag=True, help="Sizes that are missing (at most 1 %) are the topic's median."),
+    click.option("--guess", is_flag=True, help="Use the topic's median for missing sizes (at most 1 %)."),
     click.option("--rate", default=50.0, show_default=True, metavar="MB/S",
-                 type=click.FloatRange(0, min_open=True), help="Throttle of each broker: what the hours are at."),
+                 type=click.FloatRange(0, min_open=True), help="Throttle of each broker, for the estimated hours."),
     click.option("--format", "-f", "format_name", type=click.Choice(["table", "json", "kafka"]), default="table",
                  help="kafka: the file that kafka-reassign-partitions.sh takes."),
-    click.option("--out", default="", metavar="DIR", help="Write plan.json and reassignment.json there."),
+    click.option("--out", default="", metavar="DIR", help="Write plan.json and reassignment.json to this folder."),
     click.option("--batch", default=0.0, metavar="GB", type=click.FloatRange(0),
                  help="With --out, also reassignment-001.json and so on, each of at most so many GB."),
 )  # fmt: skip
@@ -62,14 +62,14 @@ def _options(found: Sequence[Any]) -> Callable[[Any], Any]:
 
 @click.group()
 def place() -> None:
-    """Plan where replicas should lie. Nothing is changed: a plan is printed, or written with --out.
+    """Plan replica placement. Nothing is changed: a plan is printed, or written with --out.
 
     \b
     smoke place level -i prod.yaml --out plan/
     smoke place drain -i prod.yaml --broker kafka-a05
     smoke place snapshot -i prod.yaml > prod.json; smoke place level --snapshot prod.json
 
-    Exit codes: 0 a plan, 1 nothing to do, 2 impossible (and why), 3 cannot tell or wrong usage.
+    Exit codes: 0 a plan, 1 nothing to do, 2 impossible (with the reason), 3 cannot tell or wrong usage.
     """
 
 
@@ -95,12 +95,12 @@ def snapshot_command(**options: Any) -> int:
 
 
 @place.command()
-@click.option("--broker", required=True, metavar="BROKER", help="Who leaves: a broker id or a host.")
-@click.option("--by", "successor", required=True, metavar="BROKER", help="Who takes its place.")
+@click.option("--broker", required=True, metavar="BROKER", help="The broker that leaves: a broker id or a host.")
+@click.option("--by", "successor", required=True, metavar="BROKER", help="The broker that takes its place.")
 @_options(ASKED)
 @_ends
 def replace(broker: str, successor: str, **options: Any) -> int:
-    """One broker for another, one for one: the same slots in the same order."""
+    """Replace one broker by another: the same slots in the same order."""
     from placement import questions
 
     found = _snapshot(options)
@@ -110,11 +110,11 @@ def replace(broker: str, successor: str, **options: Any) -> int:
 
 @place.command()
 @click.option("--broker", "brokers", required=True, multiple=True, metavar="BROKER",
-              help="Who gives everything away: a broker id or a host. Can be given again.")  # fmt: skip
+              help="The broker to empty: a broker id or a host. Repeatable.")  # fmt: skip
 @_options(ASKED)
 @_ends
 def drain(brokers: Sequence[str], **options: Any) -> int:
-    """Everything of these brokers to the others: before a decommission, or after one died."""
+    """Move all replicas of these brokers to the others: before a decommission, or after one failed."""
     from placement import questions
 
     found = _snapshot(options)
@@ -124,11 +124,11 @@ def drain(brokers: Sequence[str], **options: Any) -> int:
 
 @place.command()
 @click.option("--broker", required=True, metavar="BROKER", help="A broker id or a host.")
-@click.option("--log-dir", required=True, metavar="PATH", help="The log dir that is to be emptied.")
+@click.option("--log-dir", required=True, metavar="PATH", help="The log dir to empty.")
 @_options(ASKED)
 @_ends
 def disk(broker: str, log_dir: str, **options: Any) -> int:
-    """One log dir of a JBOD broker: to its other log dirs where it fits, else to other brokers."""
+    """Empty one log dir of a JBOD broker: to its other log dirs where it fits, else to other brokers."""
     from placement import questions
 
     found = _snapshot(options)
@@ -144,7 +144,7 @@ def disk(broker: str, log_dir: str, **options: Any) -> int:
 @_options(ASKED)
 @_ends
 def level(band: float, most_bytes: float | None, **options: Any) -> int:
-    """Every broker to its share of the bytes, with the least bytes moved. Fills new brokers too."""
+    """Move every broker to its share of the bytes, with the fewest bytes moved. Fills new brokers too."""
     from placement import questions
 
     found = _snapshot(options)
@@ -163,7 +163,7 @@ def replicas(factor: int, **options: Any) -> int:
     from placement import questions
 
     if not options["topics"]:
-        raise click.UsageError("say --topics REGEX: which topics (internal ones too, if it matches them)")
+        raise click.UsageError("--topics REGEX is required: which topics (internal ones too, if it matches them)")
     found = _snapshot(options)
     plan = questions.replicas(found, factor, _question(), _wanted(found, options))
     return _answer(found, plan, options, factor)
@@ -185,7 +185,7 @@ def leaders(**options: Any) -> int:
 @_options(ASKED)
 @_ends
 def undo(plan_file: str, **options: Any) -> int:
-    """The way back from a plan (plan.json), for all that lies as it put it."""
+    """Undo a plan (plan.json), for all partitions that are still as it placed them."""
     from placement import plan
 
     found = _snapshot(options)
@@ -194,7 +194,7 @@ def undo(plan_file: str, **options: Any) -> int:
 
 def _snapshot(options: dict[str, Any]) -> Snapshot:
     if bool(options["snapshot_file"]) == bool(options["inventories"]):
-        raise click.UsageError("say either -i INVENTORY or --snapshot FILE")
+        raise click.UsageError("use either -i INVENTORY or --snapshot FILE")
     if options["snapshot_file"]:
         from placement import snapshot
 
@@ -204,7 +204,7 @@ def _snapshot(options: dict[str, Any]) -> Snapshot:
     from placement import reading
     from smoketests.results import run as asking
 
-    password = click.prompt("sudo password there", hide_input=True, err=True) if options["ask_sudo"] else ""
+    password = click.prompt("sudo password on the hosts", hide_input=True, err=True) if options["ask_sudo"] else ""
     return reading.read(asking.RunOptions(
         options["inventories"], cluster=options["cluster"], jobs=options["jobs"], known_hosts=options["known_hosts"],
         keys=options["identity"], ssh_config=options["ssh_config"], sudo_password=password,
@@ -250,11 +250,11 @@ def _wanted(snapshot: Snapshot, options: dict[str, Any], allowed: Sequence[int] 
             re.compile(options[name])
         except re.error as error:
             raise PlacementError(
-                f"--{name.replace('_', '-')} {options[name]!r} is no regular expression: {error}"
+                f"--{name.replace('_', '-')} {options[name]!r} is not a regular expression: {error}"
             ) from None
     avoid = tuple(_id(snapshot, one) for one in options["avoid"])
     if both := set(avoid) & set(allowed):
-        raise PlacementError(f"broker {min(both)} is both what the question is about and in --avoid")
+        raise PlacementError(f"broker {min(both)} is both the subject of the plan and in --avoid")
     accept = tuple(_id(snapshot, one) for one in options["accept"])
     return Options(options["topics"], options["not_topics"], avoid, accept, options["same_rack"], options["guess"])
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a question about placement."""
+"""Errors of placement plans."""
 
 from __future__ import annotations
 

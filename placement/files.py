@@ -14,7 +14,7 @@ def write(folder: str, plan: Plan, batch_bytes: int = 0) -> list[pathlib.Path]:
     """The files that were written. PlacementError where the folder cannot be written or holds another plan."""
     at = pathlib.Path(folder)
     if (at / "plan.json").exists():
-        raise PlacementError(f"{at / 'plan.json'} is there already: name another folder, or remove it")
+        raise PlacementError(f"{at / 'plan.json'} exists: name another folder, or remove it")
     contents = {"plan.json": plans.dumps(plan), "reassignment.json": plans.reassignment(plan.changes)}
     if batch_bytes:
         for number, batch in enumerate(plans.batches(plan.changes, batch_bytes), 1):

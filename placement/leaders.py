@@ -1,4 +1,4 @@
-"""Who leads: even counts with the fewest leaders that change, by a minimum-cost flow. No data moves. Pure.
+"""Leaders: even counts with the fewest leaders that change, by a minimum-cost flow. No data moves. Pure.
 
 A leader that goes from broker A to B needs a partition that A leads and B holds in sync. Each such step is an edge of
 cost 1, one back to the original leader of cost -1; the cheapest chain from a broker that leads too many to one that

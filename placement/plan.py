@@ -131,7 +131,9 @@ def undo(plan: Plan, snapshot: Snapshot) -> Plan:
             changes.append(back(change, row))
     if elsewhere:
         names = ", ".join(elsewhere[:5])
-        raise PlacementError(f"{len(elsewhere)} partitions do not lie as the plan put them: {names}; make a new plan")
+        raise PlacementError(
+            f"{len(elsewhere)} partitions are not where the plan placed them: {names}; make a new plan"
+        )
     return plan._replace(question=f"undo of: {plan.question}", changes=tuple(changes), least_bytes=0)
 
 

@@ -1,4 +1,4 @@
-"""The questions: each takes a snapshot and gives a plan, or says why there is none. Pure."""
+"""The plans: each function takes a snapshot and returns a plan, or raises the reason why there is none. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A snapshot of a living cluster: Kafka's own metadata and log dirs, and the hardware findings of its hosts."""
+"""A snapshot of a live cluster: Kafka's own metadata and log dirs, and the hardware findings of its hosts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Hardware(NamedTuple):
     """What one host's agent says. critical, unknown: a sentence each. mounts: its data mounts."""
 
     critical: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ("no report: the inventory does not say which host it is",)
+    unknown: tuple[str, ...] = ("no report: its host is not in the inventory",)
     mounts: tuple[str, ...] = ()
     network_bytes_per_s: int = 0
 
@@ -68,7 +68,7 @@ def _of_host(one: Any) -> Hardware:
     }
     missing = [check for check in HARDWARE if check not in {row["check"] for row in rows}]
     if one.reach.status != "ok":
-        found["unknown"].append(f"no whole report: {one.reach.reason}")
+        found["unknown"].append(f"incomplete report: {one.reach.reason}")
     elif missing:
         found["unknown"].append(f"no report of {', '.join(missing)}")
     speeds = [row["facts"].get("speed_mbps") for row in rows if row["check"] == "nic_link"]

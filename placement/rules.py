@@ -39,7 +39,7 @@ def _one(
 ) -> Iterator[str]:
     factor = new_factor if new_factor is not None else len(row.replicas)
     if change.before != row.replicas:
-        yield f"{change.name} lies on {row.replicas}, the plan was made for {change.before}"
+        yield f"{change.name} is on {row.replicas}, the plan was made for {change.before}"
     if len(set(change.after)) != len(change.after):
         yield f"{change.name}: a broker holds it twice: {change.after}"
     if len(change.after) != factor:
@@ -49,7 +49,7 @@ def _one(
     yield from _copies(row, change, brokers)
     yield from _receivers(row, change, brokers, accepted)
     if set(change.after) - set(row.replicas) and not any(one in brokers and brokers[one].live for one in row.in_sync):
-        yield f"{change.name}: no live broker has it in sync, so that nobody can send it"
+        yield f"{change.name}: no live broker has it in sync, so that no broker can send it"
     if all(one in brokers for one in change.after):
         yield from _racks(row, change, brokers, factor)
 

@@ -173,7 +173,7 @@ def _once(found: Iterable[object], what: str) -> None:
     seen = set()
     for one in found:
         if one in seen:
-            raise PlacementError(f"{what} {one} is there twice")
+            raise PlacementError(f"{what} {one} is listed twice")
         seen.add(one)
 
 

@@ -82,7 +82,7 @@ def _check_names(playbook: Playbook, root: Node, tell: Tell) -> None:
     known = run.check_names()
     for place, name in _checks(playbook, root):
         if name not in known:
-            tell(place, f"there is no check named {shown(name)}{did_you_mean(name, known)}")
+            tell(place, f"no check named {shown(name)}{did_you_mean(name, known)}")
 
 
 def _checks(playbook: Playbook, root: Node) -> Iterator[tuple[Place, str]]:

@@ -1,4 +1,4 @@
-"""The controller: asks one machine or many, shows what they answered, keeps it."""
+"""The controller: checks one machine or many, shows and stores the results."""
 
 from __future__ import annotations
 

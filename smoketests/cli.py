@@ -1,4 +1,4 @@
-"""smoke: look at machines, show what is about to fail. Arguments, printing and exit codes; nothing else."""
+"""smoke: check machines, show what is about to fail. Arguments, printing and exit codes; nothing else."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _names(clusters: bool) -> list[str]:
 
 OPTIONS = (
     click.option("--format", "-f", "format_name", type=click.Choice(list(show.FORMATS)), default="table"),
-    click.option("--store", metavar="DIR", help="Also keep the report in DIR/date=YYYY-MM-DD/."),
+    click.option("--store", metavar="DIR", help="Also store the report in DIR/date=YYYY-MM-DD/."),
     click.option("--only-problems", "-p", is_flag=True, help="Leave out what is ok or skipped."),
     click.option(
         "--deadline",
@@ -105,19 +105,17 @@ OPTIONS = (
         default=engine.RUN_DEADLINE_S,
         show_default=True,
         metavar="SECONDS",
-        help="For the whole run.",
+        help="Deadline of the whole run.",
     ),
-    click.option(
-        "--expected", type=click.Path(exists=True, dir_okay=False), help="What this machine should be, as JSON."
-    ),
-    click.option("--state", metavar="FILE", help="Memory between runs (default: the agent's own place)."),
+    click.option("--expected", type=click.Path(exists=True, dir_okay=False), help="The expected machine, as JSON."),
+    click.option("--state", metavar="FILE", help="State file between runs (default: the agent's own)."),
     click.option("--no-write-probe", is_flag=True, help="Do not write the one byte that proves a mount writable."),
 )
 
 
 OF_MANY = (
     click.option("--inventory", "-i", "inventories", multiple=True, metavar="FILE",
-                 help="Ask the hosts of this inventory over ssh instead of this machine. Can be given again."),
+                 help="Check the hosts of this inventory over SSH instead of this machine. Repeatable."),
     click.option("--limit", "-l", default="", metavar="PATTERN",
                  help="Only these hosts: kafka-a03, kafka-a*, kafka-a[01-14], !kafka-a07; comma separated."),
     click.option("--cluster", default="", metavar="NAME", help="Only this cluster."),
@@ -138,7 +136,7 @@ def looking(command: Any) -> Any:
 @smoke.command("all")
 @looking
 def all_checks(**options: Any) -> None:
-    """Look at everything: on this machine, or on the hosts of an inventory and at their clusters (-i)."""
+    """Run all checks: on this machine, or on the hosts of an inventory and their clusters (-i)."""
     _choose((), **options)
 
 
@@ -146,7 +144,7 @@ def all_checks(**options: Any) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=_check_names)
 @looking
 def check(names: Sequence[str], **options: Any) -> None:
-    """Look at some things only; `smoke list` names them."""
+    """Run some checks only; `smoke list` names them."""
     for name in names:
         _known(name, clusters=bool(options["inventories"]))
     _choose(names, **options)
@@ -154,7 +152,7 @@ def check(names: Sequence[str], **options: Any) -> None:
 
 @smoke.command("list")
 def list_checks() -> None:
-    """Name every check and the question it asks."""
+    """List every check with its question."""
     from smoketests.commands import explain
 
     for name in _names(clusters=True):
@@ -164,7 +162,7 @@ def list_checks() -> None:
 @smoke.command("explain")
 @click.argument("name", shell_complete=_check_names)
 def explain_check(name: str) -> None:
-    """Tell what a check asks, its limits, when it turns which colour, how it becomes ok again, and what to do."""
+    """Explain a check: its question, limits, thresholds per status, how it becomes ok again, and what to do."""
     from smoketests.commands import explain
 
     if name == "gate":
@@ -178,12 +176,14 @@ def explain_check(name: str) -> None:
 
 @smoke.command()
 @click.argument("folder", metavar="DIR", type=click.Path())
-@click.option("--check", "existing", is_flag=True, help="look an existing recording over for what should not be in it")
+@click.option(
+    "--check", "existing", is_flag=True, help="check an existing recording for content that it must not contain"
+)
 def record(folder: str, existing: bool) -> None:
-    """Write this machine, redacted, to DIR: a recording that tests can replay.
+    """Record this machine, redacted, in DIR: a recording that tests can replay.
 
     It holds known parts of known files and tools only. Secrets are removed; serial numbers, MAC and IP addresses, home
-    folders and the host's name are replaced. DIR/removed.txt says what was removed. Read it before you give it away.
+    folders and the host's name are replaced. DIR/removed.txt says what was removed. Read it before you share it.
     """
     from smoketests.commands import record as recording
 
@@ -207,10 +207,10 @@ def _known(name: str, clusters: bool) -> None:
     if name in known:
         return
     if name in _names(clusters=True):
-        raise click.UsageError(f"{name} is a question about a cluster: name its inventory with -i")
+        raise click.UsageError(f"{name} checks a cluster: name its inventory with -i")
     near = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {near[0]}?" if near else "`smoke list` names them all"
-    raise click.UsageError(f"there is no check named {name!r}; {hint}")
+    raise click.UsageError(f"no check named {name!r}; {hint}")
 
 
 def _choose(names: Sequence[str], **options: Any) -> None:
@@ -218,7 +218,7 @@ def _choose(names: Sequence[str], **options: Any) -> None:
     of_many = ("limit", "cluster", "role", "layout", "known_hosts", "identity", "ssh_config", "ask_sudo")
     if options["inventories"]:
         if options["expected"]:
-            raise click.UsageError("--expected is for this machine; with -i the inventory says what each should be")
+            raise click.UsageError("--expected is for this machine; with -i the inventory has the expected values")
         _look_at_many(names, **options)
     for name in of_many:
         if options[name]:
@@ -231,7 +231,7 @@ def _look_at_many(names: Sequence[str], **options: Any) -> NoReturn:
     from smoketests.results import run
 
     format_name, only_problems = options["format_name"], options["only_problems"]
-    password = click.prompt("sudo password there", hide_input=True, err=True) if options["ask_sudo"] else ""
+    password = click.prompt("sudo password on the hosts", hide_input=True, err=True) if options["ask_sudo"] else ""
     wanted = run.RunOptions(
         options["inventories"], options["limit"], options["cluster"], options["role"], options["layout"], names,
         options["jobs"], options["deadline"], options["known_hosts"], options["identity"], options["ssh_config"],

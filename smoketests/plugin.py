@@ -60,7 +60,13 @@ FLEET = pytest.StashKey[Fleet]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("smoke", "hardware smoke tests of the hosts of an inventory")
     add = group.addoption
-    add("--smoke-inventory", action="append", default=[], metavar="FILE", help="ask its hosts; can be given again")
+    add(
+        "--smoke-inventory",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="check the hosts of this inventory; repeatable",
+    )
     add("--smoke-limit", default="", metavar="PATTERN", help="only these hosts: kafka-a03, kafka-a*, kafka-a[01-14]")
     add("--smoke-checks", default="", metavar="NAMES", help="only these checks, comma separated")
     add("--smoke-strict", action="store_true", help="a warning fails its item")
@@ -79,7 +85,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if not config.getoption("smoke_inventory"):
         return
     if config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
-        raise pytest.UsageError("--smoke-inventory asks all hosts at once by itself: leave pytest-xdist's -n away")
+        raise pytest.UsageError("--smoke-inventory contacts all hosts at once itself: do not use pytest-xdist's -n")
     if problem := hidden_package():
         raise pytest.UsageError(f"--smoke-inventory: {problem}")
     from smoketests.results import run
@@ -88,7 +94,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     notes: list[str] = []
     unknown = sorted(set(wanted.checks) - set(run.check_names()))
     if unknown:
-        raise pytest.UsageError(f"--smoke-checks: there is no check named {unknown[0]!r}; `smoke list` names them all")
+        raise pytest.UsageError(f"--smoke-checks: no check named {unknown[0]!r}; `smoke list` names them all")
     try:
         survey = run.ask(wanted, notes.append)
     except run.CannotAsk as error:
@@ -111,7 +117,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     if FLEET not in config.stash:
         return []
     fleet = config.stash[FLEET]
-    return [f"smoke: {len(fleet.hosts)} hosts asked in {fleet.survey.seconds:.1f} s", *fleet.notes]
+    return [f"smoke: {len(fleet.hosts)} hosts checked in {fleet.survey.seconds:.1f} s", *fleet.notes]
 
 
 @pytest.hookimpl(tryfirst=True)

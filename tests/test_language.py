@@ -14,9 +14,6 @@ PHRASES = language.banned(language.STYLE.read_text())
 NOT_YET_CLEAN = {
     "CHANGELOG.md",
     "fleet",
-    "inventory",
-    "placement",
-    "smoketests",
 }
 
 CODE = '''

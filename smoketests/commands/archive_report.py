@@ -1,4 +1,4 @@
-"""smoke report TABLE, --sql and --disk: answers from the tables that the nightly job leaves, printed."""
+"""smoke report TABLE, --sql and --disk: queries of the tables that the nightly job writes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ def _texts(question: Question, names: Sequence[str], rows: Iterable[tuple[Any, .
     if question.disk:
         rows = list(rows)
         if not rows:
-            raise Unanswered(f"no disk {printable(question.disk)} in the tables; which there are: smoke report {KNOWN}")
+            raise Unanswered(
+                f"no disk {printable(question.disk)} in the tables; to list the disks: smoke report {KNOWN}"
+            )
     if form == "json":
         fields = _unlike(names)
         yield from (json.dumps(dict(zip(fields, map(_json, row), strict=True))) + "\n" for row in rows)

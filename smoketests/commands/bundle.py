@@ -1,4 +1,4 @@
-"""smoke bundle: make the file that hosts without internet get, and say what is in it."""
+"""smoke bundle: build the agent's bundle for the hosts, and print its content."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from agent.status import EXIT_CODES, UNKNOWN
 
 
 @click.command("bundle")
-@click.option("--out", metavar="FILE", help="Also write it there.")
+@click.option("--out", metavar="FILE", help="Also write it to this file.")
 def bundle(out: str | None) -> None:
-    """Make the bundle that `smoke all` sends to hosts: the agent and all it needs, for x86-64 and aarch64.
+    """Build the bundle that `smoke all` sends to hosts: the agent and all it needs, for x86-64 and aarch64.
 
     The same sources give the same bytes. Wheels come from the package index once, then from ~/.cache/fleet-smoke.
     """

@@ -1,4 +1,4 @@
-"""The host keys that machines show, against those that are known; and the known_hosts file that accepts them."""
+"""The host keys that machines offer, compared with the known ones; and the known_hosts file that accepts them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def collect(hosts: Sequence[Host], access: Access, jobs: int = 64, seconds: floa
         if missing.pop(offer.host, None):
             yield offer
     for name in missing:
-        yield Offer(name, UNREACHED, reason="no answer in time")
+        yield Offer(name, UNREACHED, reason="timed out")
 
 
 def _offer(host: Host, access: Access, seconds: float) -> Offer:

@@ -1,4 +1,4 @@
-"""What a check asks, when it turns which colour, how it becomes ok again, and what to do: from its own file."""
+"""A check's question, thresholds per status, how it becomes ok again, and what to do: from its own module."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def gate() -> str:
     from smoketests.gate import rules
 
     return (
-        "gate: May these hosts leave for a maintenance now, and is everything back behind it?\n\n"
-        "GO when no rule failed and none cannot tell; NO-GO when one failed; CANNOT TELL when one could not be read.\n"
+        "gate: May these hosts leave for a maintenance now, and is everything back afterwards?\n\n"
+        "GO when no rule failed and all could be evaluated; NO-GO when one failed; CANNOT TELL when data is missing.\n"
         f"`smoke gate rules RULE` explains one.\n\n{rules.listing()}"
     )

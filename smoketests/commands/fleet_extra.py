@@ -1,4 +1,4 @@
-"""The `fleet` extra, which smoke nightly and smoke report need: fetched when it is used for the first time."""
+"""The `fleet` extra, which smoke nightly and smoke report need: downloaded on first use."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def need(needed: Sequence[str] = NEEDED) -> None:
     if not _missing(needed):
         return
     wanted = [name for name in extra_requirements() if name.startswith(tuple(needed))]
-    say(f"fetching {', '.join(wanted)} (once{', some 500 MB' if 'pyspark' in needed else ''})")
+    say(f"downloading {', '.join(wanted)} (once{', some 500 MB' if 'pyspark' in needed else ''})")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
     try:
         code = subprocess.run(command, timeout=FETCH_S, stdin=subprocess.DEVNULL, check=False).returncode
@@ -44,7 +44,7 @@ def need(needed: Sequence[str] = NEEDED) -> None:
     importlib.invalidate_caches()
     if code or _missing(needed):
         by_hand = " ".join([os.path.join(os.path.dirname(sys.executable), "pip"), "install", *map(repr, wanted)])
-        fail(f"{', '.join(_missing(needed))} could not be fetched; is a package index within reach? By hand: {by_hand}")
+        fail(f"{', '.join(_missing(needed))} could not be downloaded; is a package index reachable? By hand: {by_hand}")
 
 
 def extra_requirements() -> list[str]:

@@ -1,4 +1,4 @@
-"""smoke gate: arguments, printing, exit codes. Before a maintenance: GO or NO-GO; behind it: is everything back?"""
+"""smoke gate: arguments, printing, exit codes. Before a maintenance: GO or NO-GO; after it: verification."""
 
 from __future__ import annotations
 
@@ -32,43 +32,43 @@ store_option = click.option(
     metavar="DIR",
     envvar="SMOKE_STORE",
     show_envvar=True,
-    help="Where decisions and locks are kept, the same for all people.",
+    help="Where decisions and locks are stored, shared by all users.",
 )
 
 inventory_option = click.option(
     "--inventory", "-i", "inventories", multiple=True, metavar="FILE",
-    help="Also locks that its clusters keep in ZooKeeper or Kafka. Can be given again.",
+    help="Also locks that its clusters store in ZooKeeper or Kafka. Repeatable.",
 )  # fmt: skip
 
 ASKED = (
     click.option("--inventory", "-i", "inventories", multiple=True, metavar="FILE",
-                 help="Who belongs together, and how hosts are reached. Can be given again."),
+                 help="The clusters, and how hosts are reached. Repeatable."),
     click.option("--host", "-H", "hosts", multiple=True, metavar="HOST[,HOST]",
-                 help="Who leaves: names, kafka-a[01-02]. Several are judged together."),
-    click.option("--for", "purpose", type=click.Choice(PURPOSES), help="What for."),
-    click.option("--cluster", default="", metavar="NAME", help="The cluster that the hosts must be of."),
-    click.option("--disk", default="", metavar="SERIAL", help="The disk that is replaced."),
+                 help="The hosts under maintenance: names, kafka-a[01-02]. Several are judged together."),
+    click.option("--for", "purpose", type=click.Choice(PURPOSES), help="Purpose of the maintenance."),
+    click.option("--cluster", default="", metavar="NAME", help="The hosts' cluster."),
+    click.option("--disk", default="", metavar="SERIAL", help="Serial number of the disk that is replaced."),
     click.option("--duration", "minutes", type=click.IntRange(1, 20160), default=60, show_default=True, metavar="MIN",
-                 help="How long it takes; also how long --hold holds."),
-    click.option("--after", is_flag=True, help="Is everything back, behind the maintenance?"),
+                 help="Duration of the maintenance; also of the lock of --hold."),
+    click.option("--after", is_flag=True, help="Verify after the maintenance."),
     click.option("--accept", "accepted", multiple=True, metavar="RULE#ID",
-                 help="Accept this finding, as the answer names it (disks#1a2b3c), or a rule that can tell nothing at "
-                      "all (RULE); needs a --because each, and is kept."),
-    click.option("--because", "reasons", multiple=True, metavar="TEXT", help="Why the --accept before it."),
+                 help="Accept this finding, as the decision names it (disks#1a2b3c), or a rule without data at "
+                      "all (RULE); each requires a --because, and is stored."),
+    click.option("--because", "reasons", multiple=True, metavar="TEXT", help="Reason for the preceding --accept."),
     click.option("--until", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%MZ"]), metavar="DATE",
-                 help="It is accepted in later answers too, up to this moment (UTC, 90 days at most)."),
+                 help="Accept it in later decisions too, until this time (UTC, 90 days at most)."),
     click.option("--wait", type=click.FloatRange(0, min_open=True), metavar="MIN",
-                 help="Look again until it is GO several times in a row, at most so long."),
+                 help="Repeat until it is GO several times in a row, at most this long."),
     click.option("--readings", type=click.IntRange(1, 1000), default=12, show_default=True, metavar="N",
-                 help="With --wait: how many times in a row."),
+                 help="With --wait: number of GO readings in a row."),
     click.option("--every", type=click.FloatRange(1, 3600), default=10, show_default=True, metavar="SECONDS",
-                 help="With --wait: how often."),
+                 help="With --wait: time between readings."),
     click.option("--hold", is_flag=True, help="With GO, take the cluster's maintenance lock for --duration."),
-    click.option("--lock", "lock_id", default="", metavar="ID", help="The maintenance lock that you hold already."),
+    click.option("--lock", "lock_id", default="", metavar="ID", help="The maintenance lock that you already hold."),
     click.option("--format", "-f", "format_name", type=click.Choice(["table", "json", "junit"]), default="table"),
     store_option,
     click.option("--deadline", type=click.FloatRange(1, 3600), default=60, show_default=True, metavar="SECONDS",
-                 help="For one look at a host."),
+                 help="Deadline for one reading of a host."),
     JOBS,
     *SSH,
     click.option("--no-write-probe", is_flag=True, help="Do not write the one byte that proves a mount writable."),
@@ -108,7 +108,7 @@ def gate(context: click.Context, /, **options: Any) -> None:
 @store_option
 @inventory_option
 def locks(store: str, inventories: Sequence[str]) -> None:
-    """Show which maintenances are open, by the store, and where the clusters of an inventory keep their locks."""
+    """List the open maintenances of the store, and of the locks of an inventory's clusters."""
     import textwrap
 
     from smoketests.gate import lock as of
@@ -127,7 +127,7 @@ def locks(store: str, inventories: Sequence[str]) -> None:
 @store_option
 @inventory_option
 def release(lock_id: str, store: str, inventories: Sequence[str]) -> None:
-    """Give a maintenance lock back; `smoke gate locks` shows their ids."""
+    """Release a maintenance lock; `smoke gate locks` lists the ids."""
     from smoketests.gate import shared_lock
 
     held = {lock.id: lock for lock in _locks(store, inventories)}
@@ -135,14 +135,14 @@ def release(lock_id: str, store: str, inventories: Sequence[str]) -> None:
         _fail(f"no lock {lock_id!r} in {store}; there are {', '.join(held) or 'none'}")
     released = shared_lock.release(held[lock_id], _clusters(inventories).get(held[lock_id].cluster))
     if not released:
-        _fail(f"the lock {lock_id} was gone before it could be released")
+        _fail(f"the lock {lock_id} was released by another user meanwhile")
     click.echo(f"released: {held[lock_id].words}")
 
 
 @gate.command()
 @click.argument("name", required=False, metavar="[RULE]")
 def rules(name: str | None) -> None:
-    """Name every rule and its question, or explain one."""
+    """List every rule with its question, or explain one."""
     from smoketests.gate import rules as of
 
     if not name:
@@ -157,7 +157,7 @@ def _maintenance(options: dict[str, Any]) -> Maintenance:
     from smoketests.gate import Maintenance
 
     if options["hold"] and options["after"]:
-        raise click.UsageError("--hold is for before the maintenance; --after needs no lock")
+        raise click.UsageError("--hold applies before the maintenance only; --after needs no lock")
     for name, option in (("inventories", "-i INVENTORY"), ("hosts", "--host HOST"), ("purpose", "--for PURPOSE")):
         if not options[name]:
             raise click.UsageError(f"say {option}")
@@ -165,7 +165,7 @@ def _maintenance(options: dict[str, Any]) -> Maintenance:
     if len(accepted) != len(reasons):
         raise click.UsageError("every --accept RULE needs its own --because TEXT")
     if len(set(accepted)) != len(accepted):
-        raise click.UsageError("a finding is accepted twice")
+        raise click.UsageError("a finding is named twice in --accept")
     return Maintenance(
         tuple(options["hosts"]), options["purpose"], options["cluster"], options["disk"], options["minutes"],
         options["after"], dict(zip(accepted, reasons)), options["lock_id"],
@@ -188,7 +188,7 @@ def _until(until: datetime.datetime | None, accepted: Sequence[str]) -> float:
 def _wanted(options: dict[str, Any]) -> Any:
     from smoketests.results import run
 
-    password = click.prompt("sudo password there", hide_input=True, err=True) if options["ask_sudo"] else ""
+    password = click.prompt("sudo password on the hosts", hide_input=True, err=True) if options["ask_sudo"] else ""
     return run.RunOptions(
         options["inventories"], jobs=options["jobs"], deadline_s=options["deadline"],
         known_hosts=options["known_hosts"], keys=options["identity"], ssh_config=options["ssh_config"],

@@ -1,4 +1,4 @@
-"""smoke inventory: check it, show what holds for one host and why, learn it from real hosts, accept their host keys."""
+"""smoke inventory: check it, show one host's settings and their origin, learn it from hosts, accept their host keys."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SAID = {
 
 INVENTORY = click.option(
     "--inventory", "-i", "paths", multiple=True, metavar="PATH", envvar="SMOKE_INVENTORY",
-    help="A file or a folder; - is standard input. Can be given again.",
+    help="A file or a folder; - is standard input. Repeatable.",
 )  # fmt: skip
 SSH = (
     click.option("--jobs", "-j", type=click.IntRange(1, 1024), default=64, show_default=True),
@@ -46,14 +46,14 @@ def over_ssh(command: Any) -> Any:
 
 @click.group("inventory")
 def inventory() -> None:
-    """Say which machines exist and what they should be; docs/inventory.md has every setting."""
+    """Which machines exist and what they should be; docs/inventory.md lists every setting."""
 
 
 @inventory.command("check")
 @INVENTORY
 @click.argument("more", nargs=-1, metavar="[PATH...]")
 def check(paths: Sequence[str], more: Sequence[str]) -> None:
-    """Name everything that is wrong in an inventory, with file, line and column; exit 3 if something is."""
+    """Report every mistake in an inventory, with file, line and column; exit 3 if there is one."""
     loaded = _load([*paths, *more])
     for note in loaded.notes:
         click.echo(f"note: {note}", err=True)
@@ -64,15 +64,15 @@ def check(paths: Sequence[str], more: Sequence[str]) -> None:
                 roles[role] = roles.get(role, 0) + 1
         words = ", ".join(f"{count} {role}" for role, count in roles.items())
         click.echo(f"{cluster.name}: {len(cluster.hosts)} hosts ({words})")
-    click.echo(f"{len(loaded.clusters)} clusters, {len(loaded.hosts)} hosts: no mistake found")
+    click.echo(f"{len(loaded.clusters)} clusters, {len(loaded.hosts)} hosts: no mistakes")
 
 
 @inventory.command("show")
 @INVENTORY
-@click.option("--expected", is_flag=True, help="As the JSON that the agent there is given.")
+@click.option("--expected", is_flag=True, help="As the JSON that the host's agent receives.")
 @click.argument("host_name", metavar="HOST")
 def show(paths: Sequence[str], expected: bool, host_name: str) -> None:
-    """Show what holds for one host, and where each value was said."""
+    """Show the settings of one host, and the origin of each value."""
     loaded = _load(paths)
     host = _host(loaded, host_name)
     if expected:
@@ -131,7 +131,7 @@ def learn(
     paths: Sequence[str], cluster: str, sudo: str, names: Sequence[str],
     jobs: int, known_hosts: str | None, ssh_config: str | None,
 ) -> None:  # fmt: skip
-    """Ask real hosts what they have, and write it as an inventory to standard output, to be read and committed.
+    """Read the configuration of real hosts, and write it as an inventory to standard output, to review and commit.
 
     HOST is [USER@]NAME[:PORT], a range such as kafka-a[01-14], or with -i a name or pattern of that inventory.
     """
@@ -166,7 +166,7 @@ def _without_expectations(host: Host, sudo: str) -> Host:
 
 @inventory.command("keys")
 @INVENTORY
-@click.option("--accept", is_flag=True, help="Write the new keys that are shown, without asking.")
+@click.option("--accept", is_flag=True, help="Write the new keys without a prompt.")
 @click.option("--replace", multiple=True, metavar="HOST", help="Also accept this host's changed key.")
 @over_ssh
 @click.argument("names", nargs=-1, metavar="[HOST...]")
@@ -174,10 +174,10 @@ def keys(
     paths: Sequence[str], accept: bool, replace: Sequence[str], names: Sequence[str],
     jobs: int, known_hosts: str | None, ssh_config: str | None,
 ) -> None:  # fmt: skip
-    """Collect the hosts' keys and show their fingerprints; compare them with what the hosts' consoles say.
+    """Collect the hosts' keys and show their fingerprints; compare them with those on the hosts' consoles.
 
     New keys are written to known_hosts after a yes, or with --accept. A changed key is never written without
-    --replace HOST. Exit 0: all known, 1: new keys not accepted, 2: a changed key, 3: a host that does not answer.
+    --replace HOST. Exit 0: all known, 1: new keys not accepted, 2: a changed key, 3: a host without a reply.
     """
     from smoketests.commands import collect_keys
 
@@ -229,7 +229,7 @@ def _only(replace: Sequence[str], hosts: Sequence[Host]) -> None:
         if name not in known:
             from inventory.problems import did_you_mean
 
-            raise click.UsageError(f"--replace {name}: not among the hosts that are asked{did_you_mean(name, known)}")
+            raise click.UsageError(f"--replace {name}: not among the named hosts{did_you_mean(name, known)}")
 
 
 def _load(paths: Sequence[str]) -> Inventory:
@@ -286,7 +286,7 @@ def _named(word: str) -> list[Host]:
     if not colon or not port.isdecimal() or ":" in name:
         name, port = rest, "0"
     if not name or name.startswith("-"):
-        raise click.UsageError(f"{word!r} names no host; expected [USER@]NAME[:PORT]")
+        raise click.UsageError(f"{word!r} is not a host; expected [USER@]NAME[:PORT]")
     return [Host(one, user=user, port=int(port)) for one in expand(name)]
 
 

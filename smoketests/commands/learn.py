@@ -1,6 +1,6 @@
-"""What real hosts have, as a cluster of an inventory in YAML, for a person to read, correct and commit.
+"""The configuration of real hosts as a cluster of an inventory in YAML, to review, correct and commit.
 
-Made of the facts of the agent's findings. A host's words are data: what does not fit the schema becomes a remark.
+Made of the facts of the agent's findings. A host's output is data: what does not match the schema becomes a comment.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def learned(reports: Iterable[HostReport], cluster: str) -> str:
     reports = sorted(reports, key=lambda one: one.host.name)
     known = {one.host.name: _settings(one) for one in reports if one.report.findings}
     shared = _on_several(known)
-    lines = ["# What the machines say of themselves. Read it, correct it, then: smoke inventory check -i FILE",
-             "# Not asked: racks, broker ids, BMC users, the ensemble; and whether what is there is what should be.",
+    lines = ["# Reported by the machines. Review it, correct it, then: smoke inventory check -i FILE",
+             "# Not read: racks, broker ids, BMC users, the ensemble; nor whether the state found is the expected one.",
              "clusters:", f"  {_word(cluster)}:", "    hosts:"]  # fmt: skip
     for one in reports:
         if one.host.name in known:
@@ -51,7 +51,7 @@ def _host_lines(one: HostReport, settings: Settings, shared: set[str]) -> list[s
         elif _fits(name, value):
             kept[name] = value
         else:
-            remarks.append(f"{name}: said in words that fit no inventory")
+            remarks.append(f"{name}: value is not valid in an inventory")
     text = yaml.safe_dump({one.host.name: kept or None}, sort_keys=False, width=100, default_flow_style=None)
     lines = [f"      {line}".rstrip() for line in text.splitlines()]
     left = len(remarks) - MOST_REMARKS

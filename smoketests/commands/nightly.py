@@ -20,34 +20,35 @@ UNSENT = 1
 @click.command()
 @click.option("--date", "-d", metavar="YYYY-MM-DD", help="The day to judge. [default: yesterday, UTC]")
 @click.option("--store", "-s", default="results", show_default=True, metavar="DIR", help="Also hdfs://")
-@click.option(
-    "--inventory", "-i", multiple=True, metavar="PATH", help="Who is there: others are retired, and may be silent."
-)
+@click.option("--inventory", "-i", multiple=True, metavar="PATH", help="The present hosts; others are retired.")
 @click.option("--master", default="local[*]", show_default=True, metavar="URL", help="local[*], spark://…, yarn")
-@click.option("--settings", metavar="NAME|FILE", help="Spark's settings: small, large, cluster, or a file of yours.")
-@click.option("--mail", metavar="CONFIG", help="Send the summary, as this YAML file says.")
+@click.option("--settings", metavar="NAME|FILE", help="Spark's settings: small, large, cluster, or a file.")
+@click.option("--mail", metavar="CONFIG", help="Mail the summary as configured in this YAML file.")
 @click.option("--print", "show", is_flag=True, help="Print the summary.")
 @click.option("--out", metavar="DIR", help="Also write the summary as a page and its pictures to DIR.")
-@click.option("--site", metavar="DIR", help="Also write pages to click into to DIR, a folder of their own.")
-@click.option("--site-url", metavar="URL", help="Where people open DIR: the mail's links lead there.")
+@click.option("--site", metavar="DIR", help="Also write linked pages to DIR, a folder of their own.")
+@click.option("--site-url", metavar="URL", help="URL of DIR, for the links in the mail.")
 @click.option(
-    "--keep-days", type=click.IntRange(30), metavar="N", help="Delete what is older; 30 at least: a night reads those."
+    "--keep-days",
+    type=click.IntRange(30),
+    metavar="N",
+    help="Delete older reports; at least 30: a nightly run reads those.",
 )
 @click.option(
-    "--keep-raw-days", type=click.IntRange(2), metavar="N", help="Delete reports that are older and in the archive."
+    "--keep-raw-days", type=click.IntRange(2), metavar="N", help="Delete older reports that are in the archive."
 )
-@click.option("--prune", is_flag=True, help="Delete also what should have been deleted long ago.")
+@click.option("--prune", is_flag=True, help="Also delete reports that are long overdue.")
 @click.option(
-    "--published-rates", metavar="FILE", help="Failure rates of disk models to compare with, as this YAML file says."
+    "--published-rates", metavar="FILE", help="Failure rates of disk models to compare with, from this YAML file."
 )
-@click.option("--failed", metavar="UNIT", help="Only send a mail that this systemd unit failed; needs --mail.")
+@click.option("--failed", metavar="UNIT", help="Only mail that this systemd unit failed; requires --mail.")
 @click.option(
     "--summary",
     type=click.Choice(("week", "month")),
-    help="Instead of a night: the last whole ISO week or month, or that of --date, from the nights in the store.",
+    help="Instead of a day: the last complete ISO week or month, or that of --date, from the nightly tables.",
 )
-@click.option("--demo", is_flag=True, help="Make up a fleet of 200 hosts and 30 days with known faults, and judge it.")
-@click.option("--quiet", "-q", is_flag=True, help="Say nothing but what went wrong.")
+@click.option("--demo", is_flag=True, help="Generate a fleet of 200 hosts and 30 days with known faults, and judge it.")
+@click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
 def nightly(
     date: str | None,
     store: str,
@@ -152,7 +153,7 @@ def _mail_failure(config: str | None, unit: str) -> NoReturn:
         say(f"the mail could not be sent: {error}")
         sys.exit(UNSENT)
     if refused:
-        say(f"the server did not take the mail for {', '.join(refused)}")
+        say(f"the server rejected the mail for {', '.join(refused)}")
     sys.exit(DONE)
 
 
@@ -208,7 +209,7 @@ def _demo_store(date: str, quiet: bool) -> Iterator[str]:
 
     with tempfile.TemporaryDirectory(prefix="smoke-demo-") as folder:
         if not quiet:
-            say(f"making up {demo.HOSTS} hosts and {demo.DAYS} days up to {date}")
+            say(f"generating {demo.HOSTS} hosts and {demo.DAYS} days up to {date}")
         demo.write(folder, date)
         yield folder
 

@@ -1,4 +1,4 @@
-"""`smoke record`: this machine as a recording, and existing recordings looked over."""
+"""`smoke record`: record this machine, and check existing recordings."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def make(folder: str) -> int:
         with open(os.path.join(folder, "removed.txt"), encoding="utf-8") as file:
             removed = file.read().splitlines()
     except OSError as error:
-        raise click.ClickException(f"{folder}: nothing was recorded: {error.strerror}") from error
-    click.echo(f"{folder}: a recorded machine with {findings} findings; read it before you give it away")
+        raise click.ClickException(f"{folder}: nothing recorded: {error.strerror}") from error
+    click.echo(f"{folder}: a recorded machine with {findings} findings; read it before you share it")
     click.echo("Removed:")
     _show(removed)
     return EXIT_CODES[OK]
@@ -32,13 +32,13 @@ def look_over(folder: str) -> int:
     try:
         found, opened = inspection.check(folder), inspection.open_to_others(folder)
     except (inspection.NoRecording, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        click.echo(printable(f"{folder}: cannot be looked over: {error}"), err=True)
+        click.echo(printable(f"{folder}: cannot be checked: {error}"), err=True)
         return EXIT_CODES[UNKNOWN]
     if not found and not opened:
-        click.echo(f"{folder}: holds nothing that a recording may not hold")
+        click.echo(f"{folder}: no content that a recording must not contain")
         return EXIT_CODES[OK]
     if found:
-        click.echo(f"{folder}: should not be given away. Record the machine anew, or remove by hand:")
+        click.echo(f"{folder}: do not share it. Record the machine again, or remove by hand:")
         _show(found)
     if opened:
         click.echo(f"{folder}: can be read by other users of this machine (chmod -R go= {folder}):")

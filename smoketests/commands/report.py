@@ -25,10 +25,12 @@ TABLE = re.compile(r"[a-z]+(?:_[a-z]+)*")
     "--days", type=click.IntRange(1, 400), metavar="N", help=f"How far back. [default: {DAYS}; of a table the last day]"
 )
 @click.option("--disk", metavar="SERIAL", help="The history of one disk, from the nightly tables.")
-@click.option("--sql", metavar="SELECT", help="Ask the nightly tables; SHOW TABLES and DESCRIBE work, too.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default=FORMATS[0], help="Of a table, --disk and --sql.")
+@click.option("--sql", metavar="SELECT", help="Query the nightly tables; SHOW TABLES and DESCRIBE work, too.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default=FORMATS[0], help="Format of a table, --disk and --sql."
+)
 def report_command(what: str, store: str, days: int | None, disk: str | None, sql: str | None, form: str) -> None:
-    """Show the last results and the history that the store holds, of one host, one cluster, or all; or a nightly table.
+    """Show the last results and the history in the store, of one host, one cluster, or all; or a nightly table.
 
     TABLE is a name such as disk_trends; --sql 'SHOW TABLES' lists all.
 
@@ -36,10 +38,10 @@ def report_command(what: str, store: str, days: int | None, disk: str | None, sq
     3.
     """
     if bool(what) + bool(sql) + bool(disk) > 1:
-        raise click.UsageError("one at a time: HOST, CLUSTER or TABLE, --disk, or --sql")
+        raise click.UsageError("use only one of HOST, CLUSTER or TABLE, --disk, --sql")
     if sql or disk or _is_table(what):
         if days and not _is_table(what):
-            raise click.UsageError("--days is of a host, a cluster or a table")
+            raise click.UsageError("--days applies to a host, a cluster or a table")
         _answer(store, _question(what, days or 1, disk, sql), form)
     if form != FORMATS[0]:
         raise click.UsageError("--format needs TABLE, --disk or --sql")

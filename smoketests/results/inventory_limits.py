@@ -1,4 +1,4 @@
-"""Are the checks and limits that an inventory names those that there are? The inventory itself knows no check."""
+"""Validates the names of checks and limits in an inventory, which has no list of them itself."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def problems(loaded: Inventory) -> list[Problem]:
         for check in host.skip:
             if _limits_of(check) is None:
                 place = said.get(f"skip.{check}", Place("inventory"))
-                found[Problem(place, f"skip: there is no check {shown(check)}{_near(check)}")] = None
+                found[Problem(place, f"skip: no check {shown(check)}{_near(check)}")] = None
     return list(found)
 
 
@@ -48,7 +48,7 @@ def _of_limits(limits: Mapping[str, Mapping[str, Any]], said: Mapping[str, Place
         for path, limit, value in _each(f"limits.{check}", of_check):
             place = said.get(path, Place("inventory"))
             if known is None:
-                yield Problem(place, f"limits: there is no check {shown(check)}{_near(check)}")
+                yield Problem(place, f"limits: no check {shown(check)}{_near(check)}")
             elif limit not in known:
                 yield Problem(place, f"{check} has no limit {shown(limit)}{_suggestion(check, limit, known)}")
             elif _kind(value) != _kind(known[limit]):

@@ -209,7 +209,7 @@ def test_the_extra_is_fetched_when_it_is_missing_and_said(monkeypatch: pytest.Mo
     assert done.exit_code == 3
     assert asked[0][:4] == [sys.executable, "-m", "pip", "install"]
     assert any(name.startswith("pyspark") for name in asked[0])
-    assert "could not be fetched; is a package index within reach? By hand: " in done.output
+    assert "could not be downloaded; is a package index reachable? By hand: " in done.output
 
 
 @pytest.mark.slow

@@ -179,16 +179,16 @@ WRONG = {
     "address: -oProxyCommand=x": "5:18: address: '-oProxyCommand=x' is not where ssh finds the host: a name or an IP "
     "address; {host} stands for the host's name",
     "mounts: [kafka]": "5:18: mounts: 'kafka' is not an absolute path, or a range such as /kafka/d[1-12]",
-    "mounts: ['/d[1-2]', /d2]": "5:29: /d2 stands here twice",
+    "mounts: ['/d[1-2]', /d2]": "5:29: /d2 is listed twice",
     "mounts: {/d1: true}": "5:23: /d1: true is not what should stand behind a mount, or false where there is none",
     "mounts: {/d1: {serail: X}}": "5:24: unknown key 'serail'; did you mean 'serial'?",
     "interfaces: {eth0: fast}": "5:28: eth0: 'fast' is not the speed in Mbit/s, or speed_mbps and duplex, or false "
     "where there is none",
-    "disks: [X, X]": "5:20: X stands here twice",
+    "disks: [X, X]": "5:20: X is listed twice",
     "bmc: {password: hunter2}": "5:25: password: a password has no place in a file that is shared: name an environment "
     "variable (password_env) or a file (password_file)",
-    "ansible_password: hunter2": "5:9: unknown key 'ansible_password'; no password has a place in an inventory",
-    "bmc: {via: lan}": "5:15: kafka-a01: bmc.via is lan, but bmc.address is not said",
+    "ansible_password: hunter2": "5:9: unknown key 'ansible_password'; an inventory contains no passwords",
+    "bmc: {via: lan}": "5:15: kafka-a01: bmc.via is lan, but bmc.address is not set",
     "bmc: {via: none, address: x}": "5:15: kafka-a01: bmc.via is none, but it has a bmc.address",
     "skip: {power: true}": "5:23: power: true is not a reason, or false",
     "skip: {power: ''}": "5:23: power: '' is too short to be a reason, or false",
@@ -198,7 +198,7 @@ WRONG = {
     "broker_id: '[1-2]'": "5:9: broker_id: stands for 2 values, the hosts' range for 1",
     "broker_id: -1": "5:20: broker_id: -1 is less than 0",
     "roles: [zookeeper]\n        broker_id: 1": "6:9: kafka-a01: a broker id, but its roles are zookeeper",
-    "rack: 1\n        rack: 2": "6:9: 'rack' stands here twice, first in line 5",
+    "rack: 1\n        rack: 2": "6:9: 'rack' is listed twice, first in line 5",
     "groups: [x]": "5:18: the cluster has no group 'x'",
     "zookeeper: ['a b']": "5:21: zookeeper: 'a b' is not a host and port, such as zk-a01:2181 or, with a chroot, "
     "zk-a01:2181/kafka",
@@ -269,7 +269,7 @@ def test_a_host_stands_once_in_one_cluster(tmp_path: pathlib.Path) -> None:
     assert told == [
         "2:29: host 'k2' stands in inv.yaml:2:15 too",
         "3:15: host 'k3' is in cluster a too (inv.yaml:2:15)",
-        "3:23: 'k4' stands here twice",
+        "3:23: 'k4' is listed twice",
     ]
 
 
@@ -308,7 +308,7 @@ def test_files_that_contradict_each_other_are_told(tmp_path: pathlib.Path) -> No
         ("clusters: {a: {hosts: ['k[1-10000]x[1-10000]']}}", "more than 10000 names"),
         ("clusters: {a: {address: '10.0.0.[1-2]', hosts: ['k[1-2]']}}", "only beside the hosts' own range"),
         ("[brokers]\nkafka-a01 ansible_host=10.0.0.1\n", "`ansible-inventory --list`"),
-        ("---\na: 1\n---\nb: 1\n", "a second document begins here"),
+        ("---\na: 1\n---\nb: 1\n", "a second document starts here"),
         ("a: \udcff", "2: not UTF-8"),
         ("a: \x01", "the character 0x1 has no place in it"),
     ],
@@ -346,7 +346,7 @@ def test_aliases_that_unfold_without_end_are_refused(tmp_path: pathlib.Path) -> 
     rows = ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
     rows += [f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]" for before, name in zip("abcdefgh", "bcdefghi")]
 
-    assert problems(tmp_path, "\n".join(rows)) == ["5:4: unfolds to more than 1000000 values"]
+    assert problems(tmp_path, "\n".join(rows)) == ["5:4: expands to more than 1000000 values"]
 
 
 @pytest.mark.parametrize("text", ["a: &a [*a]", "a: &a {b: *a}", "[" * 5000, "{a: " * 5000, "- " * 5000])

@@ -93,13 +93,13 @@ def test_hosts_are_chosen_in_the_order_of_the_inventory(
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"limit": "kaO1"}, "no host fits 'kaO1'; did you mean 'ka01'?"),
-        ({"limit": "ka[03-04]"}, "no host fits 'ka04'; did you mean 'ka03'?"),
-        ({"limit": "!x*"}, "no host fits 'x*'"),
+        ({"limit": "kaO1"}, "no host matches 'kaO1'; did you mean 'ka01'?"),
+        ({"limit": "ka[03-04]"}, "no host matches 'ka04'; did you mean 'ka03'?"),
+        ({"limit": "!x*"}, "no host matches 'x*'"),
         ({"limit": "ka[3-1]"}, "3 is more than 1"),
         ({"cluster": "prod"}, "no host has the cluster 'prod'; known: a, b"),
         ({"role": "brokers"}, "no host has the role 'brokers'; did you mean 'broker'?"),
-        ({"cluster": "a", "layout": "raid10"}, "no host fits cluster 'a', layout 'raid10' together"),
+        ({"cluster": "a", "layout": "raid10"}, "no host matches cluster 'a', layout 'raid10' together"),
     ],
 )
 def test_what_fits_no_host_is_told(fleet: Inventory, asked: dict[str, str], words: str) -> None:

@@ -54,7 +54,7 @@ def test_findings_are_kept_by_what_they_are() -> None:
 
 
 def test_a_report_that_was_cut_is_unknown() -> None:
-    assert of_host(HEALTHY[:1], unknown("connection lost")).unknown == ("no whole report: connection lost",)
+    assert of_host(HEALTHY[:1], unknown("connection lost")).unknown == ("incomplete report: connection lost",)
     assert of_host(HEALTHY[:1]).unknown == ("no report of smart, raid, disk_errors, memory_errors, nic_link, power",)
 
 

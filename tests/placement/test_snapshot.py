@@ -33,7 +33,7 @@ def changed(**fields: Any) -> str:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"replicas": [0, 0, 1]}, "replica on broker 0 is there twice"),
+        ({"replicas": [0, 0, 1]}, "replica on broker 0 is listed twice"),
         ({"replicas": [0, 1.0, 2]}, "partition 4: replicas: a whole number from 0 is needed, not 1.0"),
         ({"replicas": [0, 1]}, "replicas, sizes_bytes and log_dirs must be as long as each other"),
         ({"replicas": [0, 1, 77]}, "has a replica on broker 77, which is not in the snapshot"),

@@ -55,7 +55,7 @@ def test_a_playbook_is_read_with_all_that_it_says() -> None:
         ("- {name: Look at it, run: [lsblk], check: mounts}", "{}", "not one step: it has exactly one of gate"),
         ("- {name: Look at it}", "{}", "not one step: it has exactly one of gate"),
         ("- {wait: It is well again}", "{}", "not one step: it has exactly one of gate"),
-        ("- {check: mount}", "{}", "there is no check named 'mount'; did you mean 'mounts'?"),
+        ("- {check: mount}", "{}", "no check named 'mount'; did you mean 'mounts'?"),
         ("- {check: mounts, undo: [ls]}", "{}", "undo has no meaning in a step with `check`"),
         ("- {check: mounts, when: it rains}", "{}", "expected a condition such as"),
         ("- {gate: replace}", "{}", "gate: 'replace' is none of"),

@@ -147,7 +147,7 @@ def test_hosts_are_asked_once_and_only_what_is_wanted(site: pytest.Pytester) -> 
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["--smoke-limit", "kafka-a09"], "*no host fits 'kafka-a09'*"),
+        (["--smoke-limit", "kafka-a09"], "*no host matches 'kafka-a09'*"),
         (["--smoke-checks", "swapines"], "*no check named 'swapines'*"),
         (["--smoke-inventory", "none.yaml"], "*none.yaml*"),
     ],
