@@ -98,8 +98,11 @@ def test_yaml_of_ansible_has_ranges_and_variables_that_inherit(tmp_path: pathlib
         ({"clusters": {"prod_b": "b"}}, "Ansible has no group 'prod_b'; did you mean 'prod_a'?"),
         ({"clusters": {"brokers": "a", "prod_a": "b"}}, "host 'k1' is in two clusters: a, b"),
         ({"layouts": {"brokers": "jbod", "prod_a": "raid10"}}, "host 'k1' has two layouts: jbod, raid10"),
-        ({"roles": {"brokers": "brokre"}}, "'brokre' is none of broker, zookeeper, controller; did you mean 'broker'?"),
-        ({"variables": {"rk": "rak"}}, "rk: 'rak' is none of"),
+        (
+            {"roles": {"brokers": "brokre"}},
+            "'brokre' is not one of broker, zookeeper, controller; did you mean 'broker'?",
+        ),
+        ({"variables": {"rk": "rak"}}, "rk: 'rak' is not one of"),
         ({"clusters": {"ungrouped": "x"}}, "none of Ansible's groups stands for a role or a cluster"),
         ({"variabels": {}}, "unknown key 'variabels'; did you mean 'variables'?"),
     ],
@@ -113,10 +116,10 @@ def test_a_wrong_mapping_is_told(change: dict[str, Any], words: str, tmp_path: p
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
-        ({"ansible_host": "{{ groups }}"}, "ansible_host: a template that only Ansible can fill"),
+        ({"ansible_host": "{{ groups }}"}, "ansible_host: an Ansible template; write its result"),
         ({"smoke_rck": "x"}, "unknown variable 'smoke_rck'; did you mean 'smoke_rack'?"),
         ({"ansible_port": "ssh"}, "port: 'ssh' is not a whole number"),
-        ({"smoke": {"layout": "raid5"}}, "layout: 'raid5' is none of"),
+        ({"smoke": {"layout": "raid5"}}, "layout: 'raid5' is not one of"),
         ({"smoke_bmc": {"password": "hunter2"}}, "a password has no place in a file"),
     ],
 )

@@ -165,8 +165,8 @@ def test_standard_input_is_a_file_too(monkeypatch: pytest.MonkeyPatch) -> None:
 # the mistake below a cluster's only host -> where it is and how it is said
 WRONG = {
     "layuot: jbod": "5:9: unknown key 'layuot'; did you mean 'layout'?",
-    "layout: raid5": "5:17: layout: 'raid5' is none of jbod, raid10; did you mean 'raid10'?",
-    "roles: [brokre]": "5:17: roles: 'brokre' is none of broker, zookeeper, controller; did you mean 'broker'?",
+    "layout: raid5": "5:17: layout: 'raid5' is not one of jbod, raid10; did you mean 'raid10'?",
+    "roles: [brokre]": "5:17: roles: 'brokre' is not one of broker, zookeeper, controller; did you mean 'broker'?",
     "roles: broker": "5:16: roles: 'broker' is not a list (what runs there)",
     "psus: two": "5:15: psus: 'two' is not a whole number (how many power supplies should be fitted)",
     "psus: 99": "5:15: psus: 99 is more than 16",
@@ -195,16 +195,16 @@ WRONG = {
     "limits: {smart: 5}": "5:25: smart: 5 is not a mapping (key: value)",
     "limits: {smart: {x: [1]}}": "5:29: x: a list is not a number or a text (a limit's value: a number, or a text "
     "where the check's own is one)",
-    "broker_id: '[1-2]'": "5:9: broker_id: stands for 2 values, the hosts' range for 1",
+    "broker_id: '[1-2]'": "5:9: broker_id: 2 values, but the hosts' range has 1",
     "broker_id: -1": "5:20: broker_id: -1 is less than 0",
     "roles: [zookeeper]\n        broker_id: 1": "6:9: kafka-a01: a broker id, but its roles are zookeeper",
     "rack: 1\n        rack: 2": "6:9: 'rack' is listed twice, first in line 5",
     "groups: [x]": "5:18: the cluster has no group 'x'",
     "zookeeper: ['a b']": "5:21: zookeeper: 'a b' is not a host and port, such as zk-a01:2181 or, with a chroot, "
     "zk-a01:2181/kafka",
-    "rack: !!python/object:os.system x": "5:15: the tag 'tag:yaml.org,2002:python/object:os.system' means nothing in "
+    "rack: !!python/object:os.system x": "5:15: the tag 'tag:yaml.org,2002:python/object:os.system' is not supported in "
     "an inventory",
-    "rack: *x": "5:15: *x stands for nothing: no &x above",
+    "rack: *x": "5:15: *x is undefined: no &x above",
     "\track: x": "5:9: not YAML: found character that cannot start any token (a text that starts with it needs quotes; "
     "YAML is indented with spaces, not tabs)",
     "rack: a: b": "5:16: not YAML: mapping values are not allowed in this context (a text with `: ` in it needs "
@@ -267,8 +267,8 @@ def test_a_host_stands_once_in_one_cluster(tmp_path: pathlib.Path) -> None:
         """)  # fmt: skip
 
     assert told == [
-        "2:29: host 'k2' stands in inv.yaml:2:15 too",
-        "3:15: host 'k3' is in cluster a too (inv.yaml:2:15)",
+        "2:29: host 'k2' is also in inv.yaml:2:15",
+        "3:15: host 'k3' is also in cluster a (inv.yaml:2:15)",
         "3:23: 'k4' is listed twice",
     ]
 
@@ -289,9 +289,9 @@ def test_files_that_contradict_each_other_are_told(tmp_path: pathlib.Path) -> No
     )
 
     assert [words.split(": ", 1)[1] for words in told] == [
-        "defaults: psus is said in inv.yaml:1:12 too",
-        "cluster a: rack is said in inv.yaml:2:16 too",
-        "cluster a, hosts: 'h1' stands in inv.yaml:2:33 too",
+        "defaults: psus is also set in inv.yaml:1:12",
+        "cluster a: rack is also set in inv.yaml:2:16",
+        "cluster a, hosts: 'h1' is also in inv.yaml:2:33",
     ]
 
 
@@ -310,7 +310,7 @@ def test_files_that_contradict_each_other_are_told(tmp_path: pathlib.Path) -> No
         ("[brokers]\nkafka-a01 ansible_host=10.0.0.1\n", "`ansible-inventory --list`"),
         ("---\na: 1\n---\nb: 1\n", "a second document starts here"),
         ("a: \udcff", "2: not UTF-8"),
-        ("a: \x01", "the character 0x1 has no place in it"),
+        ("a: \x01", "the character 0x1 is not allowed"),
     ],
 )
 def test_a_file_that_is_no_inventory_is_told_so(text: str, words: str, tmp_path: pathlib.Path) -> None:

@@ -53,7 +53,8 @@ def test_a_plan_is_written_whole_and_in_batches_and_taken_back(made: str, tmp_pa
     assert [row for batch in batches for row in batch] == whole
     assert place("undo", str(tmp_path / "out/plan.json"), "--snapshot", made).exit_code == 1  # nothing was carried out
     assert (
-        "is there already" in place("drain", "--broker", "3", "--snapshot", made, "--out", str(tmp_path / "out")).stderr
+        "exists: name another folder"
+        in place("drain", "--broker", "3", "--snapshot", made, "--out", str(tmp_path / "out")).stderr
     )
 
 
@@ -63,11 +64,11 @@ def test_a_plan_is_written_whole_and_in_batches_and_taken_back(made: str, tmp_pa
         (("drain", "--broker", "kafka-0033"), "on a host 'kafka-0033', did you mean kafka-0003?", 3),
         (("drain", "--broker", "99"), "broker 99 is not in the snapshot", 3),
         (("replace", "--broker", "3", "--by", "3"), "broker 3 cannot replace itself", 3),
-        (("drain", "--broker", "3", "--avoid", "3"), "both what the question is about and in --avoid", 3),
+        (("drain", "--broker", "3", "--avoid", "3"), "both the subject of the plan and in --avoid", 3),
         (("disk", "--broker", "3", "--log-dir", "/e"), "broker 3 has no log dir /e (it has /d)", 3),
         (("replicas", "--topics", "nothing", "--to", "2"), "no topic matches 'nothing'", 3),
         (("replicas", "--topics", "topic0001", "--to", "60"), "60 replicas on 12 brokers", 2),
-        (("level", "--topics", "("), "--topics '(' is no regular expression", 3),
+        (("level", "--topics", "("), "--topics '(' is not a regular expression", 3),
     ],
 )
 def test_what_is_typed_wrong_is_one_sentence(made: str, words: tuple[str, ...], sentence: str, code: int) -> None:
