@@ -202,8 +202,8 @@ WRONG = {
     "groups: [x]": "5:18: the cluster has no group 'x'",
     "zookeeper: ['a b']": "5:21: zookeeper: 'a b' is not a host and port, such as zk-a01:2181 or, with a chroot, "
     "zk-a01:2181/kafka",
-    "rack: !!python/object:os.system x": "5:15: the tag 'tag:yaml.org,2002:python/object:os.system' is not supported in "
-    "an inventory",
+    "rack: !!python/object:os.system x": "5:15: the tag 'tag:yaml.org,2002:python/object:os.system' is not supported "
+    "in an inventory",
     "rack: *x": "5:15: *x is undefined: no &x above",
     "\track: x": "5:9: not YAML: found character that cannot start any token (a text that starts with it needs quotes; "
     "YAML is indented with spaces, not tabs)",
