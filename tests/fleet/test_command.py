@@ -109,7 +109,7 @@ def test_all_hosts_are_reported_when_none_is_named(tmp_path: Path) -> None:
 def test_a_host_without_a_report_is_unknown(tmp_path: Path) -> None:
     done = smoke(report_command, "nobody", "--store", str(fill(tmp_path)))
 
-    assert (done.exit_code, done.output) == (3, "no report of nobody in these 30 days\n")
+    assert (done.exit_code, done.output) == (3, "no report of nobody in the last 30 days\n")
 
 
 def test_no_store_is_said(tmp_path: Path) -> None:
