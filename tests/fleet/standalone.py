@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
+
 from fleet.spark import session
 from tests.fleet.mail.test_delivery import free_port
 
@@ -24,6 +26,11 @@ class Cluster(NamedTuple):
     url: str
     rest_port: int
     settings: str
+    workers: tuple[int, ...] = ()
+
+    def executors(self) -> list[int]:
+        """The processes that the workers have started."""
+        return [child.pid for worker in self.workers for child in psutil.Process(worker).children(recursive=True)]
 
 
 @contextlib.contextmanager
@@ -40,7 +47,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
             worker = ["Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0", url]
             running.append(daemon(folder, f"worker{number}", [*worker, "--work-dir", str(folder / f"w{number}")], rest))
         wait_for_workers(web, 2)
-        yield Cluster(url, rest, str(settings(folder)))
+        yield Cluster(url, rest, str(settings(folder)), tuple(process.pid for process in running[1:]))
     finally:
         for process in running:
             process.terminate()

@@ -48,10 +48,15 @@ def settings(folder: Path, server: Server) -> str:
 
 
 def run(store: Path, mail: str, word: str = "never") -> int:
-    settings = quick_settings(store.parent)
+    return start(store, mail, word, stderr=None).wait(timeout=300)
+
+
+def start(store: Path, mail: str, word: str = "never", stderr: int | None = subprocess.PIPE) -> subprocess.Popen[str]:
+    """A night in a process of its own. mail: its settings, beside which those of Spark are written."""
+    settings = quick_settings(Path(mail).parent)
     command = [sys.executable, "-m", "tests.fleet.killed_night", str(store), NIGHT, mail, settings, word]
     environment = {**os.environ, "SMOKE_TEST_PASSWORD": PASSWORD}
-    return subprocess.run(command, env=environment, timeout=300, check=False).returncode
+    return subprocess.Popen(command, env=environment, stderr=stderr, text=True)
 
 
 def tables(store: Path) -> dict[str, str]:
@@ -113,6 +118,52 @@ def test_a_kill_while_a_late_report_is_taken_leaves_the_old_day_whole(
 
     assert rows(store) == before
     assert all((store / path).exists() for path in _files(store, BEFORE))
+
+
+def test_of_two_nights_at_once_one_is_computed_and_one_is_refused(
+    undisturbed: Path, tmp_path: Path, server: Server
+) -> None:
+    store, mail = make_store(tmp_path / "store"), settings(tmp_path, server)
+
+    both = [start(store, mail) for _ in range(2)]
+    errors = sorted((process.communicate(timeout=300)[1], process.returncode) for process in both)
+
+    assert [code for _error, code in errors] == [0, 1], errors
+    assert "another nightly job is at work" in errors[1][0]
+    assert tables(store) == tables(undisturbed)
+    assert rows(store) == rows(undisturbed)
+    assert len(server.mails) == 1
+    assert left_overs(store) == []
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("free", [0, 96 * 1024], ids=["full", "full while it writes"])
+def test_a_disk_that_is_full_all_night_costs_that_night_and_nothing_else(
+    free: int, undisturbed: Path, tmp_path: Path, server: Server
+) -> None:
+    """A small tmpfs holds the store. After the night there is room again."""
+    disk, mail = tmp_path / "disk", settings(tmp_path, server)
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(disk)], check=True, timeout=30)
+    try:
+        store = make_store(disk / "store")
+        taken = 64 * 1024 * 1024 - shutil.disk_usage(disk).free
+        size = f"remount,size={taken + free}"
+        subprocess.run(["mount", "-o", size, str(disk)], check=True, timeout=30)
+
+        night = start(store, mail)
+        errors = night.communicate(timeout=300)[1]
+
+        assert night.returncode == 1
+        assert "No space left on device" in errors
+        assert len(server.mails) == 0
+        subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True, timeout=30)
+        assert run(store, mail) == 0
+        assert tables(store) == tables(undisturbed)
+        assert rows(store) == rows(undisturbed)
+        assert left_overs(store) == []
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=False, timeout=30)
 
 
 def test_two_jobs_do_not_work_on_one_store(tmp_path: Path, hold: Callable[[Path], Any]) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,14 +41,19 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run_apart(store: Path, cluster: Cluster, start_s: int = 300) -> subprocess.CompletedProcess[str]:
     """In a process of its own: this one may have a session already."""
+    return subprocess.run(night(store, cluster, start_s), capture_output=True, text=True, timeout=700, check=False)
+
+
+def night(store: Path, cluster: Cluster, start_s: int = 300) -> list[str]:
+    """The command of a night that prints its steps."""
     script = (
         "import sys; from fleet import nightly; from fleet.spark import session\n"
         "store, date, master, settings, start_s = sys.argv[1:]\n"
-        "try: nightly.run(nightly.Wanted(store, date, session.Wanted(master, settings, int(start_s))))\n"
+        "try: nightly.run(nightly.Wanted(store, date, session.Wanted(master, settings, int(start_s))),\n"
+        "    lambda step: print(step, flush=True))\n"
         "except session.CannotRun as error: sys.exit(f'cannot: {error}')\n"
     )
-    command = [os.sys.executable, "-c", script, str(store), NIGHT, cluster.url, cluster.settings, str(start_s)]  # type: ignore[attr-defined]
-    return subprocess.run(command, capture_output=True, text=True, timeout=700, check=False)
+    return [sys.executable, "-c", script, str(store), NIGHT, cluster.url, cluster.settings, str(start_s)]
 
 
 @pytest.mark.usefixtures("_secret")
@@ -56,6 +64,30 @@ def test_two_workers_give_the_same_tables_as_this_machine(cluster: Cluster, spar
     done = run_apart(there, cluster)
 
     assert (done.returncode, done.stderr) == (0, "")
+    assert tables(there) == tables(here)
+
+
+@pytest.mark.usefixtures("_secret")
+def test_executors_that_are_killed_cost_time_and_no_row(cluster: Cluster, spark: Any, tmp_path: Path) -> None:
+    """While the days are written, and while the tables are computed."""
+    here, there = make_store(tmp_path / "here"), make_store(tmp_path / "there")
+    nightly.judge(spark, LocalFiles(str(here)), NIGHT)
+    killed = []
+
+    with subprocess.Popen(night(there, cluster), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout
+        for step in running.stdout:
+            if step.startswith(("compacting", "computing")):
+                end = time.monotonic() + 60
+                while not cluster.executors() and time.monotonic() < end:
+                    time.sleep(0.2)
+                killed.append(cluster.executors())
+                for pid in killed[-1]:
+                    os.kill(pid, signal.SIGKILL)
+        errors = running.stderr.read() if running.stderr else ""
+
+    assert (running.returncode, errors) == (0, "")
+    assert len([pids for pids in killed if pids]) == 2
     assert tables(there) == tables(here)
 
 
