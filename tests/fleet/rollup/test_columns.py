@@ -79,7 +79,8 @@ def folded(sights: list[Sight], at_once: int) -> Any:
         before = last
     made.execute("CREATE VIEW rolled_lives AS SELECT * FROM known_disks")
     for name, query in build.queries(NIGHT, NIGHT - columns.YEAR_DAYS + 1, NIGHT).items():
-        made.execute(f"CREATE VIEW {name} AS {query}")
+        if name.startswith("disk_"):
+            made.execute(f"CREATE VIEW {name} AS {query}")
     return made
 
 
