@@ -119,16 +119,14 @@ def check(wanted: Wanted, has_store: bool = True) -> None:
     if wanted.date > yesterday():
         raise NotYet(f"{wanted.date} is not over yet: the last whole day is {yesterday()} (UTC)")
     if is_object_store(wanted.store):
-        raise session.CannotRun(
-            f"{wanted.store}: an object store has no lock that keeps two nights apart; use hdfs:// or a folder"
-        )
+        raise session.CannotRun(f"{wanted.store}: object stores have no exclusive lock; use hdfs:// or a local folder")
     if wanted.mail:
         settings = message.read_settings(wanted.mail)
         if settings.user:
             message.password(settings)
     if wanted.site:
         if not is_local(wanted.store):
-            raise folder.NotWritten("--site needs a store on this machine")
+            raise folder.NotWritten("--site requires a local store")
         folder.check(wanted.site)
     if wanted.published:
         published_rates.read(wanted.published)
@@ -152,7 +150,7 @@ def _make_room(files: Files, wanted: Wanted, tell: Tell) -> None:
     done = retention.apply(files, wanted.date, wanted.keep)
     if done.older:
         days = f"{done.older[0]} to {done.older[-1]}" if len(done.older) > 1 else done.older[0]
-        tell(f"older than the days to keep, and not deleted: {days}; delete them once with --prune")
+        tell(f"older than --keep-days and not deleted: {days}; run once with --prune to delete them")
 
 
 @contextlib.contextmanager

@@ -43,7 +43,7 @@ def period(wanted: Wanted) -> Period:
 def check(wanted: Wanted) -> None:
     """What can be known to be wrong before anything is fetched. Raises what `run` raises."""
     if not is_local(wanted.store):
-        raise NotLocal("--summary needs a store on this machine")
+        raise NotLocal("--summary requires a local store")
     if wanted.date > nightly.yesterday():
         raise nightly.NotYet(f"{wanted.date} is not over yet: the last whole day is {nightly.yesterday()} (UTC)")
     if wanted.mail:

@@ -50,7 +50,7 @@ class Store:
         folder = os.path.join(os.path.abspath(store), TABLES)
         self.names = _tables(folder)
         if not self.names:
-            raise Refused(f"{folder} holds no tables: run smoke nightly --store {store} first")
+            raise Refused(f"{folder} contains no tables: run smoke nightly --store {store} first")
         self._errors = duckdb.Error
         self._select = duckdb.StatementType.SELECT
         self._database = duckdb.connect()

@@ -1,4 +1,4 @@
-"""Which Parquet files are valid for a day, what they were made of, and which days must be made anew.
+"""Which Parquet files are valid for a day, what they were made of, and which days must be compacted again.
 
 A day counts as read when its manifest says so, and only the report files that were read to their ends are in it. The
 Parquet is an archive: a day whose reports were removed keeps it.
@@ -120,11 +120,11 @@ def _day(files: Files, sources: Sources) -> Day:
     gone = sorted(set(made.made_of) - set(sources.signatures))
     broken = damage(files, made)
     if broken and gone:
-        why = f"its compacted file is damaged and {len(gone)} of its reports are gone; not counted"
+        why = f"its Parquet is damaged and {len(gone)} of its reports are missing; not counted"
         return Day(sources, None, False, [Aside(broken, why)])
     fresh = _fresh(files, made, sources)
     if gone:
-        why = "came after reports of its day had been removed; not counted"
+        why = "arrived after reports of its day were deleted; not counted"
         return Day(sources, made, False, [Aside(path, why) for path in fresh])
     return Day(sources, None if broken else made, bool(broken or fresh), [])
 
@@ -140,7 +140,7 @@ def _lost(files: Files, sources: Sources) -> list[Aside]:
     """A day with a manifest that is no use, and without a report to make it from."""
     if sources.paths or not any(e.name == f"{sources.date}.json" for e in files.list(MANIFESTS)):
         return []
-    why = "the day was compacted by another version or its manifest is damaged, and its reports are gone; not counted"
+    why = "compacted by another version, or its manifest is damaged, and its reports are missing; not counted"
     return [Aside(path_of(sources.date), why)]
 
 

@@ -170,9 +170,9 @@ def _subject(night: Night, today: list[Rows], totals: Row) -> str:
         return f"[smoke] {night.date}: no reports; {hosts} known"
     # a cluster can be in trouble while its hosts are well
     if not words and not today:
-        return f"[smoke] {night.date}: all well, {hosts}"
+        return f"[smoke] {night.date}: all healthy, {hosts}"
     risk = "DATA AT RISK, " if _at_risk(today) else ""
-    return f"[smoke] {night.date}: {risk}{words or 'hosts well'} of {hosts}"
+    return f"[smoke] {night.date}: {risk}{words or 'hosts healthy'} of {hosts}"
 
 
 def _at_risk(today: list[Rows]) -> list[Rows]:
@@ -187,7 +187,7 @@ def _headline(night: Night, today: list[Rows], totals: Row) -> str:
     changes = _both(night)
     new = sum(row["change"] in ("new", "worse") for row in changes)
     resolved = sum(row["change"] == "resolved" for row in changes)
-    parts = [] if night.sources else [f"No report at all came in on {night.date}."]
+    parts = [] if night.sources else [f"No reports received on {night.date}."]
     at_risk = _at_risk(today)
     if at_risk:
         named = [_plain(f"{table_lines.places(rows)} ({_what(rows)})", PLACE_TEXT) for rows in at_risk]
@@ -216,19 +216,19 @@ def _sections(night: Night, causes: list[Rows], today: list[Rows], undelivered: 
         Section("silent_hosts", "Hosts without a report", table_lines.silent(tables["silent_hosts"])),
         Section("ongoing", "Ongoing", _of_change(other, "ongoing")),
         Section("disk_trends", "Disks most likely to fail", trend_lines.trends(tables["disk_trends"])),
-        Section("forecasts", "How good the forecasts were", trend_lines.score(night.score)),
-        Section("failure_rates", "Disk models that fail too often", table_lines.suspects(tables["failure_rates"])),
+        Section("forecasts", "Forecast accuracy", trend_lines.score(night.score)),
+        Section("failure_rates", "Disk models with a high failure rate", table_lines.suspects(tables["failure_rates"])),
         Section("slow_disks", "Disks slower than their peers", table_lines.slow(tables["slow_disks"])),
         Section("dimm_trends", "DIMMs with more corrected errors", list(map(table_lines.dimm, tables["dimm_trends"]))),
         Section("usage_forecast", "Mounts filling up", list(map(table_lines.filling, tables["usage_forecast"]))),
         Section("usage_balance", "Uneven disk usage", table_lines.uneven(tables["usage_balance"])),
         Section("flapping", "Flapping", list(map(table_lines.flapping, tables["flapping"]))),
-        Section("clocks", "Clocks off", list(map(table_lines.clock, tables["clocks"]))),
+        Section("clocks", "Clock differences", list(map(table_lines.clock, tables["clocks"]))),
         Section("resolved", "Resolved", _gone(night, "resolved")),
         Section("unseen", "No result today", _gone(night, "unseen")),
-        Section("failing_checks", "Checks with most findings", table_lines.failing(tables["failing_checks"])),
-        Section("aside", "Reports that could not be read", table_lines.aside(night)),
-        Section("undelivered", "Mails not delivered", [Line("warning", "mail", "", said) for said in undelivered]),
+        Section("failing_checks", "Checks with the most findings", table_lines.failing(tables["failing_checks"])),
+        Section("aside", "Unreadable reports", table_lines.aside(night)),
+        Section("undelivered", "Undelivered mail", [Line("warning", "mail", "", said) for said in undelivered]),
         Section("settings", "Settings", [_line(rows) for rows in settings]),
     ])  # fmt: skip
 

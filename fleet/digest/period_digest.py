@@ -76,7 +76,7 @@ def _ended(night: Night, rows: Rows, change: str) -> list[Line]:
 def _subject(found: Facts, totals: Row, counts: str) -> str:
     hosts = ", ".join(f"{totals[f'{name}_hosts']} {name}" for name in HEALTHS if totals[f"{name}_hosts"])
     part = f" ({len(found.nights)} of {found.period.days} days)" if len(found.nights) < found.period.days else ""
-    state = f"{hosts or 'hosts well'} of {totals['hosts']} hosts"
+    state = f"{hosts or 'hosts healthy'} of {totals['hosts']} hosts"
     return f"[smoke] {found.period.kind} {found.period.label}{part}: {counts} problems; {state}"
 
 
@@ -88,9 +88,9 @@ def _headline(found: Facts, totals: Row, standing: Rows) -> str:
     if found.before:
         moves = [(name, sum(row[f"{name}_hosts"] for row in found.old), totals[f"{name}_hosts"]) for name in HEALTHS]
         words = ", ".join(f"{name} {before} to {after}" for name, before, after in moves if before or after)
-        parts.append(f"Hosts from {found.before} to {found.nights[-1]}: {words or 'all well'}.")
+        parts.append(f"Hosts from {found.before} to {found.nights[-1]}: {words or 'all healthy'}.")
     else:
-        parts.append(f"There is no night before {reports.date_of(found.period.first)} to compare with.")
+        parts.append(f"No results before {reports.date_of(found.period.first)} to compare with.")
     return " ".join([*parts, *_gaps(found)])
 
 
@@ -101,10 +101,10 @@ def _age(row: Row) -> str:
 def _gaps(found: Facts) -> list[str]:
     parts = []
     if found.through < found.period.last:
-        parts.append(f"The {found.period.kind} is not over: it is shown up to {reports.date_of(found.through)}.")
+        parts.append(f"The {found.period.kind} is not over; results up to {reports.date_of(found.through)}.")
     if found.missing:
         named = ", ".join(found.missing[:5]) + (f" and {len(found.missing) - 5} more" if len(found.missing) > 5 else "")
-        parts.append(f"No nightly results for {named}: problems of those days only are missing.")
+        parts.append(f"No nightly results for {named}: problems seen only on those days are missing.")
     return parts
 
 

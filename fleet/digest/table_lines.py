@@ -1,4 +1,4 @@
-"""Rows of the night's tables -> lines to read, one function a table. Pure; knows no HTML."""
+"""Rows of the night's tables -> lines to read, one function a table. Pure; no HTML."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def suspects(rows: Rows) -> list[Line]:
             "failure rate",
             f"{row['rate_percent']:.0f} % a year (95 %: {row['low_percent']:.0f} to {row['high_percent']:.0f}), "
             f"{_beside(row)}: {row['failures']} of {row['disks']} disks; "
-            f"by chance once in {_once_in(_chance(row))} nights",
+            f"expected by chance once in {_once_in(_chance(row))} nights",
         )
         for row in rows
         if row["suspect"]
@@ -120,7 +120,7 @@ def slow(rows: Rows) -> list[Line]:
             "warning",
             what=both[0]["item"],
             text=" and ".join(
-                f"{row['operation']}s take {row['await_ms']:.0f} ms, its peers' {row['median_ms']:.0f} ms"
+                f"{row['operation']}s take {row['await_ms']:.0f} ms, median of its peers {row['median_ms']:.0f} ms"
                 for row in sorted(both, key=lambda row: str(row["operation"]))
             )
             + f" in their busiest hour ({both[0]['hour']:02d}h)",
@@ -181,9 +181,9 @@ def flapping(row: Row) -> Line:
 def clock(row: Row) -> Line:
     said = []
     if row["offset_ms"] is not None:
-        said.append(f"{row['offset_ms']:+.0f} ms by its own time daemon")
+        said.append(f"{row['offset_ms']:+.0f} ms offset of its time daemon")
     if row["skew_s"] is not None:
-        said.append(f"{row['skew_s']:+.0f} s from the other hosts of the same run")
+        said.append(f"{row['skew_s']:+.0f} s from the other hosts in the same run")
     return Line("warning", what="clock", text=", ".join(said), todo="clock", **place(row))
 
 
@@ -211,7 +211,7 @@ def aside(night: Night) -> list[Line]:
         Line("warning", aside.source, f"{aside.lines} lines" if aside.lines else "the whole file", aside.problem)
         for aside in night.aside
     ]
-    late = [Line("", day, "late", "reports of that day came late and are counted now") for day in night.late]
+    late = [Line("", day, "late", "late reports of that day, included now") for day in night.late]
     return lines + late
 
 

@@ -1,4 +1,4 @@
-"""Rows of disk_trends -> lines to read. Pure; knows no HTML."""
+"""Rows of disk_trends -> lines to read. Pure; no HTML."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ CRITICAL_DAYS = 14
 
 # What agent.sources.smart.prediction measured; a test holds it equal. The source stands in bench/README.md.
 SMART_WORTH = (
-    "Of 100 disks that smart warns of by their counters, about 14 failed within 30 days, of 100 that it calls critical "
-    "by them about 19 (11,342 drives of one fleet, 40 days in 2013: Backblaze's drive statistics)."
+    "Of 100 disks with a smart warning from their counters, about 14 failed within 30 days; of 100 critical ones, "
+    "about 19 (11,342 drives of one fleet, 40 days in 2013: Backblaze's drive statistics)."
 )
 
 
@@ -42,7 +42,7 @@ def score(found: Score | None) -> list[Line]:
         return []
     share = f"{100 * found.failed / found.named:.0f} %; 95 %: {100 * found.low:.0f} to {100 * found.high:.0f} %"
     text = f"of {found.named} disks named in {found.month} {found.failed} failed within {DAYS} days ({share})"
-    missed = f"; of {found.fell} disks that failed since, {found.foretold} had been named before" if found.fell else ""
+    missed = f"; of {found.fell} disks that failed since, {found.foretold} had been predicted" if found.fell else ""
     return [Line("", "forecasts", found.month, text + missed)]
 
 
@@ -58,7 +58,7 @@ def _failing(rows: Rows) -> list[Line]:
     if len(rows) <= 1:
         return [trend(row) for row in rows]
     count = len({(row["cluster"], row["item"]) for row in rows})
-    text = f"{count} more disks are failing already: their SMART status is critical, and no counter of theirs grows"
+    text = f"{count} more disks are failing: SMART status critical, no counter rising"
     return [Line("critical", places(rows), "smart", text, "replace-jbod-disk", "failing")]
 
 
@@ -74,7 +74,7 @@ def trend(row: Row) -> Line:
 
 def _pace(row: Row) -> str:
     if row["metric"] not in METRICS:
-        return "fails already: its SMART status is critical"
+        return "failing: SMART status critical"
     name, unit = METRICS[row["metric"]]
     sign = -1 if row["metric"] == "spare_percent" else 1
     text = f"{name} {row['value']:.0f}{unit}, {sign * row['per_day']:+.2f}{unit} a day"

@@ -76,7 +76,7 @@ WITH looks AS ({LOOKS}), told AS (
       WHEN last_seen & faulty = 0 THEN 'new'
       WHEN last_severity = 5 AND last_seen & critical = 0 THEN 'worse' ELSE 'ongoing' END AS change
   FROM before
-), begun AS (
+), started AS (
   SELECT *,
     max(CASE WHEN seen_severity IS NOT NULL AND NOT first_bad OR change = 'new' THEN day END) OVER (
       PARTITION BY cluster, host, check_name, item ORDER BY day) AS began
@@ -84,7 +84,7 @@ WITH looks AS ({LOOKS}), told AS (
 )
 SELECT cluster, host, rack, check_name, item, day, episodes, first_bad, last_bad, last_severity, fresh, change, seen,
   bit, last_day, least(began, min(seen_day) OVER (PARTITION BY cluster, host, check_name, item, began)) AS since
-FROM begun
+FROM started
 """
 
 # What stands tonight, and what stood when it was last told and does not stand tonight: resolved when it was seen to be

@@ -84,7 +84,7 @@ def send_once(
         raise NotSent(_server(settings) + "; ".join(sorted({row.reason for row in left.values()}))[:400])
     tell("sent")
     for address, row in sorted(left.items()):
-        tell(f"{settings.host} did not take the mail for {address}: {row.reason}")
+        tell(f"{settings.host} rejected the mail for {address}: {row.reason}")
     return ""
 
 

@@ -28,10 +28,10 @@ def letter(settings: message.Settings, unit: str) -> EmailMessage:
     told["Message-ID"] = make_msgid(domain=message._domain(settings.sender))
     told["Auto-Submitted"] = "auto-generated"
     told.set_content(
-        f"{unit} on {machine} failed and is not tried again before the next night.\n\n"
+        f"{unit} on {machine} failed. It is not retried before the next night.\n\n"
         f"{last_lines(unit)}\n\n"
-        f"What to do: journalctl -u {unit}, mend what it names, then systemctl start {unit}.\n"
-        "Nothing is lost: reports that were not read are taken by the next run.\n"
+        f"Next step: check journalctl -u {unit}, fix the cause, then run systemctl start {unit}.\n"
+        "No data is lost: the next run processes the reports that were not read.\n"
     )
     return told
 
@@ -39,7 +39,7 @@ def letter(settings: message.Settings, unit: str) -> EmailMessage:
 def last_lines(unit: str) -> str:
     """What the unit said last, one line each, without control characters."""
     if not shutil.which("journalctl"):
-        return "There is no journal on this machine."
+        return "This machine has no journal."
     command = ["journalctl", "--no-pager", "--output=cat", f"--lines={LINES}", f"--unit={unit}"]
     try:
         done = subprocess.run(
@@ -48,7 +48,7 @@ def last_lines(unit: str) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"The journal could not be read: {error}"
     said = "\n".join("".join(c if c.isprintable() else " " for c in line) for line in done.stdout.splitlines())
-    return said[-LONGEST:].strip() or f"The journal has no line of it: {done.stderr.strip()[:200]}"
+    return said[-LONGEST:].strip() or f"The journal has no lines of this unit: {done.stderr.strip()[:200]}"
 
 
 def send(settings: message.Settings, unit: str) -> list[str]:

@@ -76,13 +76,14 @@ def _checked(path: str, said: dict[str, Any]) -> Settings:
             raise BadSettings(f"{path}: {name}: {value!r} is not a {wanted.__name__}")
     settings = Settings(**given)
     if settings.security not in PORTS:
-        raise BadSettings(f"{path}: security: {settings.security!r} is none of {', '.join(PORTS)}")
+        raise BadSettings(f"{path}: security: {settings.security!r} is not one of {', '.join(PORTS)}")
     if not (0 <= settings.port <= 65535 and settings.tries >= 1 and 0 < settings.timeout_s <= LONGEST_S):
-        raise BadSettings(f"{path}: port is 0 to 65535, tries at least 1, timeout_s above 0, at most {LONGEST_S:.0f}")
+        limits = f"port 0 to 65535, tries 1 or more, timeout_s above 0 and at most {LONGEST_S:.0f}"
+        raise BadSettings(f"{path}: out of range; expected {limits}")
     if any("\n" in text or "\r" in text for text in (settings.sender, *settings.to)):
-        raise BadSettings(f"{path}: an address holds a line break")
+        raise BadSettings(f"{path}: an address contains a line break")
     if settings.security == NONE and settings.user:
-        raise BadSettings(f"{path}: a password is not sent in the clear: security starttls or tls")
+        raise BadSettings(f"{path}: a password requires security: starttls or tls")
     return settings
 
 
@@ -93,7 +94,7 @@ def password(settings: Settings) -> str:
             raise BadSettings(f"the environment variable {settings.password_env} with the mail password is not set")
         return os.environ[settings.password_env]
     if not settings.password_file:
-        raise BadSettings("a user needs password_env or password_file")
+        raise BadSettings("user requires password_env or password_file")
     try:
         with open(settings.password_file, encoding="utf-8") as file:
             return file.read().strip()

@@ -11,13 +11,13 @@ from fleet.digest.table_lines import Row
 WIDTH = 80
 # A space at which no line is broken.
 JOINED = "\N{NO-BREAK SPACE}"
-FOOT = "What to do: smoke playbook show NAME, the name after >.\nA host's history: smoke report HOST."
+FOOT = "Next step: smoke playbook show NAME (the name after >).\nA host's history: smoke report HOST."
 
 
 def text(said: Digest, link: str = "") -> str:
     """The whole digest. link: the address of the pages, or empty."""
     blocks = [said.subject, "\n".join(_wrap(said.headline)), *map(_section, said.first), _cluster_table(said)]
-    blocks += [*map(_section, said.rest), FOOT + (f"\nEverything: {link.rstrip('/')}/{FLEET}" if link else "")]
+    blocks += [*map(_section, said.rest), FOOT + (f"\nAll results: {link.rstrip('/')}/{FLEET}" if link else "")]
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
@@ -30,7 +30,7 @@ def _wrap(words: str, initial_indent: str = "", subsequent_indent: str = "") -> 
 def _cluster_table(said: Digest) -> str:
     head = f"{'cluster':<20} {'hosts':>6} " + " ".join(f"{name:>9}" for name in (*HEALTHS, "ok"))
     rows = [_cluster_row(str(row["cluster"] or "-"), row) for row in said.clusters]
-    quiet = [f"and {said.quiet} clusters without news"] if said.quiet else []
+    quiet = [f"and {said.quiet} clusters without changes"] if said.quiet else []
     total = [_cluster_row("all", said.totals)] if len(said.clusters) + said.quiet > 1 else []
     return "\n".join([head, *rows, *quiet, *total])
 

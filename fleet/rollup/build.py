@@ -2,11 +2,11 @@
 
 A night thus reads one day of them, however long the history is. Each roll-up has a record of the days that it holds
 and of its files. It is used only where those days are still what they were and its files are whole; else an earlier one
-is, or all is made anew from the days' Parquet. A day that was compacted again, or came late, is thus healed together
+is, or all is rebuilt from the days' Parquet. A day that was compacted again, or came late, is thus healed together
 with all that follows. Written aside, counted, and valid by the rename of its record, as the days are.
 
 A day older than the window whose Parquet is damaged is left out and marked so in the record. Each night says so, and
-the roll-up is made anew as soon as the Parquet is whole again or another one.
+the roll-up is rebuilt as soon as the Parquet is whole again or another one.
 """
 
 from __future__ import annotations

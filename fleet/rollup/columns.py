@@ -1,7 +1,7 @@
 """What is known of every disk up to a day, in one row, and the days on which its counters moved: columns and SELECTs.
 
 `disk_lives` has one row a disk. On which days it was reported, and on which its SMART status was critical, stand there
-as bits, 62 days a word. A word belongs to every seventh block of 62 days and starts anew with the next one, so that
+as bits, 62 days a word. A word belongs to every seventh block of 62 days and is reset with the next one, so that
 nothing is ever shifted: 7 words hold 372 days and those of the block that is not full yet.
 
 `disk_steps` has a row for each day on which a counter differs from the day on which the disk was seen before; with the

@@ -1,7 +1,7 @@
 """How many errors every DIMM corrected on each of the last 30 days, one row a DIMM: columns and SELECTs.
 
-A rise is null on a day on which the DIMM was not seen. The counter starts anew with every boot: another boot id, and a
-fall, count as a new start from zero. The SELECTs keep to what Spark and DuckDB both understand.
+A rise is null on a day on which the DIMM was not seen. The counter is reset by every boot: another boot id, and a
+fall, count as a start from zero. The SELECTs keep to what Spark and DuckDB both understand.
 """
 
 from __future__ import annotations

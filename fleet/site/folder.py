@@ -33,7 +33,7 @@ def check(folder: str) -> None:
     for name in (CURRENT, *NAMES):
         path = os.path.join(folder, name)
         if os.path.lexists(path) and not _is_ours(path, name):
-            raise NotWritten(f"{path} is there already, and no page of smoke's: give --site a folder of its own")
+            raise NotWritten(f"{path} exists and is not a page of smoke nightly: --site requires a folder of its own")
 
 
 def _is_ours(path: str, name: str) -> bool:

@@ -238,7 +238,7 @@ def _of_changes(rows: Rows) -> list[Section]:
 
 def _of_host(rows: dict[str, Rows]) -> list[Section]:
     more = [
-        Section("disk_trends", "Disks that wear out", [trend_lines.trend(row) for row in rows.get("disk_trends", [])]),
+        Section("disk_trends", "Disks wearing out", [trend_lines.trend(row) for row in rows.get("disk_trends", [])]),
         Section("slow_disks", "Disks slower than their peers", table_lines.slow(rows.get("slow_disks", []))),
         Section(
             "dimm_trends", "DIMMs with more corrected errors", list(map(table_lines.dimm, rows.get("dimm_trends", [])))

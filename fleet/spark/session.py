@@ -98,7 +98,7 @@ def _only_one() -> None:
     from pyspark import SparkContext
 
     if SparkContext._active_spark_context is not None:
-        raise RuntimeError("this process has a Spark session already")
+        raise RuntimeError("this process already has a Spark session")
 
 
 @contextlib.contextmanager
@@ -157,7 +157,7 @@ def read_settings(path: str) -> dict[str, str]:
         raise CannotRun(f"settings {path}: {error.strerror}") from error
     pairs = [re.split(r"[\s=]+", line, maxsplit=1) for line in lines if line and not line.startswith("#")]
     if any(len(pair) != 2 for pair in pairs):
-        raise CannotRun(f"settings {path}: each line is a name and a value")
+        raise CannotRun(f"settings {path}: each line must be a name and a value")
     return dict(pairs)
 
 

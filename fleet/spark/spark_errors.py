@@ -1,4 +1,4 @@
-"""Why Spark failed, in words for people: from its exceptions, its log, and how its JVM ended."""
+"""Why Spark failed, in plain text: from its exceptions, its log, and how its JVM ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 LONGEST = 500
 # How Spark's JVM ends by itself: SparkExitCode in Spark's sources.
 OUT_OF_MEMORY = 52
-MORE_MEMORY = "give it more: spark.driver.memory in a settings file, or --settings large"
+MORE_MEMORY = "increase spark.driver.memory in a settings file, or use --settings large"
 DEATH_S = 10.0
 CLASS = re.compile(r"(?<![\w.])(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
 
@@ -26,11 +26,11 @@ def words(error: Exception, process: subprocess.Popen[bytes] | None, log: str) -
     """One or two sentences. log: the path of the JVM's log."""
     code = _exit_code(error, process)
     if code in (OUT_OF_MEMORY, -signal.SIGKILL) or _ran_out(error):
-        killed = "was killed (mostly for want of memory)" if code == -signal.SIGKILL else "ran out of memory"
+        killed = "was killed (usually out of memory)" if code == -signal.SIGKILL else "ran out of memory"
         return f"Spark's Java process {killed}; {MORE_MEMORY}"
     if code is not None:
         said = last_problem(log)
-        return f"Spark's Java process ended with code {code} in the middle of the work" + (f"; {said}" if said else "")
+        return f"Spark's Java process ended with code {code} during the job" + (f"; {said}" if said else "")
     return f"Spark failed: {cause(error)}"
 
 

@@ -21,9 +21,9 @@ def read(path: str) -> dict[str, float]:
         raise BadRates(f"{path}: {' '.join(str(error).split())}") from error
     rates = given.get("rates") if isinstance(given, dict) else None
     if not isinstance(rates, dict) or set(given) - {"rates", "source"}:
-        raise BadRates(f"{path}: expected `rates` (model: percent a year), and `source` where you like")
+        raise BadRates(f"{path}: expected `rates` (model: percent a year) and, optionally, `source`")
     for model, rate in rates.items():
         number = isinstance(rate, (int, float)) and not isinstance(rate, bool)
         if not isinstance(model, str) or not number or not 0 < rate <= HIGHEST_PERCENT:
-            raise BadRates(f"{path}: {model!r}: {rate!r} is no rate in percent a year (above 0, at most 100)")
+            raise BadRates(f"{path}: {model!r}: {rate!r} is not a rate in percent a year (above 0, at most 100)")
     return {model: float(rate) for model, rate in rates.items()}

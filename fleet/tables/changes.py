@@ -1,9 +1,9 @@
 """What is new, worse, ongoing or resolved on each host against its report before, and for how long does it stand?
 
-A problem is compared with what was last seen of it: days on which the host was silent, or its check was not asked or
-could not look, say nothing. `unseen`: of a problem that stood when it was last seen nothing is known today; it is not
-resolved, and stands here until it is seen again. age_days counts from the first day of the episode, or from the
-agent's first sight of it where that is earlier.
+A problem is compared with its last result: days on which the host was silent, or the check was skipped or failed, do
+not count. `unseen`: the problem was open at its last result, and there is no result today; it is not resolved, and is
+listed until there is one. age_days counts from the first day of the episode, or from the agent's first sight of it if
+that is earlier.
 """
 
 from __future__ import annotations

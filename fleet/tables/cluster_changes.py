@@ -1,7 +1,7 @@
 """What is new, worse, ongoing or resolved of each cluster as a whole: its partitions, its quorum, its topology?
 
-As in `changes`; these findings belong to no host. `unseen`: the check was not asked of this cluster today, or could not
-look.
+As in `changes`; these findings belong to no host. `unseen`: the check was not run for this cluster today, or had no
+result.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Which DIMMs correct more and more errors?
 
-The counter starts anew with every boot, so its rises are added up: another boot id, and a fall, count as a new start
-from zero.
+The counter is reset by every boot, so its rises are added up: another boot id, and a fall, count as a start from zero.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ report today. The month's pace is the median of the slopes between all pairs of 
 is the mean of the last three days, of which the newest counts three times and the one before twice, if the counter
 grew by `…_rise` in them. The forecast is made with the larger one. Its bounds are the days at the largest and at the
 smallest pace that the month (95 %) or the last three days allow, widened by how much the daily steps differ;
-`latest_day` is null where the counter may as well stand still. A counter that speeds up further is earlier. Limits
+`latest_day` is null where the counter may as well be stable. A counter that speeds up further is earlier. Limits
 are the smart check's critical ones (warnings of attributes 10 and 188, which have no critical one). CRC errors have
 no limit, so no day. Spare blocks fall: their rise and pace are those of what is used up. Disks that fail already are
 in the list, and `failing`; if no counter of such a disk grows, it has one row, of the metric `status`.

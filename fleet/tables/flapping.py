@@ -1,6 +1,6 @@
 """What comes and goes? An episode is a row of reports that saw an item as faulty.
 
-Only changes that were seen count: reports in which its check was not asked, or could not look, end no episode.
+Only changes that were seen count: reports in which its check was skipped, or had no result, end no episode.
 
 Only what was a problem within the last days: what flapped a month ago is over.
 """

@@ -3,7 +3,7 @@
 For each hardware check: the share of hosts (of a batch: disks) with a problem inside the group against the share
 outside, and the number against what chance would put there (`deviations` of a Poisson count above it, and a
 `margin`); or nearly the whole group has it and hardly anybody else (`whole_…`). Each is put down to one group only,
-the one where the share is highest, so that a dead drawer is not told again as a bad rack. A silent host counts as a
+the one where the share is highest, so that a dead drawer is not reported as a bad rack, too. A silent host counts as a
 fault named `silent`.
 """
 

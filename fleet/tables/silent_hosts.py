@@ -1,4 +1,4 @@
-"""Which hosts fell silent: reported in the window, and not today? And those that the controller asks in vain.
+"""Which hosts fell silent: reported in the window, and not today? And those that the controller cannot reach.
 
 With an inventory: its hosts that did not report today, also when they never did, except those in maintenance there. A
 host that it does not name is retired, and not missed.

@@ -18,36 +18,29 @@ UNSENT = 1
 
 
 @click.command()
-@click.option("--date", "-d", metavar="YYYY-MM-DD", help="The day to judge. [default: yesterday, UTC]")
+@click.option("--date", "-d", metavar="YYYY-MM-DD", help="The day to process. [default: yesterday, UTC]")
 @click.option("--store", "-s", default="results", show_default=True, metavar="DIR", help="Also hdfs://")
-@click.option("--inventory", "-i", multiple=True, metavar="PATH", help="The present hosts; others are retired.")
+@click.option("--inventory", "-i", multiple=True, metavar="PATH", help="Expected hosts; all others count as retired.")
 @click.option("--master", default="local[*]", show_default=True, metavar="URL", help="local[*], spark://…, yarn")
-@click.option("--settings", metavar="NAME|FILE", help="Spark's settings: small, large, cluster, or a file.")
-@click.option("--mail", metavar="CONFIG", help="Mail the summary as configured in this YAML file.")
+@click.option("--settings", metavar="NAME|FILE", help="Spark settings: small, large, cluster, or a file.")
+@click.option("--mail", metavar="CONFIG", help="Mail the summary; settings in this YAML file.")
 @click.option("--print", "show", is_flag=True, help="Print the summary.")
 @click.option("--out", metavar="DIR", help="Also write the summary as a page and its pictures to DIR.")
-@click.option("--site", metavar="DIR", help="Also write linked pages to DIR, a folder of their own.")
-@click.option("--site-url", metavar="URL", help="URL of DIR, for the links in the mail.")
-@click.option(
-    "--keep-days",
-    type=click.IntRange(30),
-    metavar="N",
-    help="Delete older reports; at least 30: a nightly run reads those.",
-)
+@click.option("--site", metavar="DIR", help="Also write a static site to DIR, a folder of its own.")
+@click.option("--site-url", metavar="URL", help="Public address of DIR, for links in the mail.")
+@click.option("--keep-days", type=click.IntRange(30), metavar="N", help="Delete older days; at least 30.")
 @click.option(
     "--keep-raw-days", type=click.IntRange(2), metavar="N", help="Delete older reports that are in the archive."
 )
-@click.option("--prune", is_flag=True, help="Also delete reports that are long overdue.")
-@click.option(
-    "--published-rates", metavar="FILE", help="Failure rates of disk models to compare with, from this YAML file."
-)
-@click.option("--failed", metavar="UNIT", help="Only mail that this systemd unit failed; requires --mail.")
+@click.option("--prune", is_flag=True, help="Also delete days that earlier runs did not delete.")
+@click.option("--published-rates", metavar="FILE", help="YAML file with failure rates of disk models to compare with.")
+@click.option("--failed", metavar="UNIT", help="Only send a mail that this systemd unit failed; needs --mail.")
 @click.option(
     "--summary",
     type=click.Choice(("week", "month")),
     help="Instead of a day: the last complete ISO week or month, or that of --date, from the nightly tables.",
 )
-@click.option("--demo", is_flag=True, help="Generate a fleet of 200 hosts and 30 days with known faults, and judge it.")
+@click.option("--demo", is_flag=True, help="Generate 200 hosts and 30 days with known faults, and report on them.")
 @click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
 def nightly(
     date: str | None,
@@ -71,9 +64,9 @@ def nightly(
 ) -> None:
     """Turn the fleet's reports of a day into tables and a summary, and mail it.
 
-    Can be run again at any time: the tables come out the same, and the mail of a day is sent once.
+    Safe to run again: the tables are the same, and the mail of a day is sent once.
 
-    Exit codes: 0 done, 1 done but the mail could not be sent or the pages not be written, 3 could not be done.
+    Exit codes: 0 done, 1 done but the mail or the pages failed, 3 failed.
     """
     if failed:
         _mail_failure(mail, failed)
@@ -191,13 +184,13 @@ def _end(done: Any, quiet: bool, demo: bool) -> NoReturn:
     """Say what became of it, and end with its exit code."""
     kept = "" if demo else f"; the summary is in {done.kept}"
     if done.no_pages:
-        say(f"the pages could not be written, those of before are still there: {done.no_pages}")
+        say(f"the pages could not be written, the previous ones are unchanged: {done.no_pages}")
     if done.unsent:
         say(f"the mail could not be sent: {done.unsent}{kept}")
     if done.unsent or done.no_pages:
         sys.exit(UNSENT)
     if not quiet:
-        before = f"; its mail was sent before, at {done.sent_before}" if done.sent_before else ""
+        before = f"; its mail was sent earlier, at {done.sent_before}" if done.sent_before else ""
         say(f"{done.subject}{before}{kept}")
     sys.exit(DONE)
 

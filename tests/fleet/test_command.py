@@ -302,5 +302,5 @@ def test_a_session_that_starts_a_second_time_uses_the_class_archive_of_the_first
 
 @pytest.mark.parametrize("store", ["s3a://bucket/smoke", "S3://bucket", "gs://bucket/smoke"])
 def test_an_object_store_is_refused_before_anything_is_started(store: str) -> None:
-    with pytest.raises(session.CannotRun, match="no lock that keeps two nights apart; use hdfs:// or a folder"):
+    with pytest.raises(session.CannotRun, match="no exclusive lock; use hdfs:// or a local folder"):
         nightly.check(nightly.Wanted(store, "2026-11-19"))

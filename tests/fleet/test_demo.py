@@ -105,7 +105,7 @@ def test_a_quiet_fleet_gives_one_quiet_page(spark: Any, tmp_path: Path, monkeypa
 
     said = night_digest.digest(nightly.judge(spark, LocalFiles(str(tmp_path)), NIGHT))
 
-    assert said.subject == f"[smoke] {NIGHT}: all well, 40 hosts"
+    assert said.subject == f"[smoke] {NIGHT}: all healthy, 40 hosts"
     assert said.sections == []
     assert len(plain_text.text(said).splitlines()) <= 12
     assert sorted(os.listdir(tmp_path / "_fleet" / "tables" / f"date={NIGHT}")) != []

@@ -219,7 +219,7 @@ def test_a_day_without_any_report_says_so(spark: Any, tmp_path: Path) -> None:
 
     said = night_digest.digest(judged)
     assert said.subject == f"[smoke] {NIGHT}: no reports; 2 hosts known"
-    assert said.headline.startswith(f"No report at all came in on {NIGHT}.")
+    assert said.headline.startswith(f"No reports received on {NIGHT}.")
 
 
 def test_a_file_that_is_still_being_written_is_overlooked(spark: Any, tmp_path: Path) -> None:

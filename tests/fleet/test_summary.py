@@ -213,7 +213,7 @@ def test_a_week_with_gaps_says_which_days_are_missing(tmp_path: Path) -> None:
     said = summarise(found(tmp_path))
 
     assert said.subject.startswith("[smoke] week 2026-W46 (2 of 7 days): ")
-    assert "There is no night before 2026-11-09 to compare with." in said.headline
+    assert "No results before 2026-11-09 to compare with." in said.headline
     assert "No nightly results for 2026-11-09, 2026-11-11, 2026-11-13, 2026-11-14, 2026-11-15: " in said.headline
 
 
@@ -221,7 +221,7 @@ def test_a_week_that_is_not_over_says_so(tmp_path: Path) -> None:
     said = summarise(found(a_week(tmp_path), through="2026-11-13"))
 
     assert said.subject.startswith("[smoke] week 2026-W46 (5 of 7 days): ")
-    assert "The week is not over: it is shown up to 2026-11-13." in said.headline
+    assert "The week is not over; results up to 2026-11-13." in said.headline
     assert "No nightly results" not in said.headline
 
 
@@ -237,7 +237,7 @@ def test_a_period_without_a_night_is_refused_with_what_to_do(tmp_path: Path) -> 
     [
         (["--date", "2026-11-30"], "2026-11-30 is not over yet", 3),
         (["--demo"], "--summary needs a store with nights", 2),
-        (["--store", "hdfs://nn/smoke"], "--summary needs a store on this machine", 3),
+        (["--store", "hdfs://nn/smoke"], "--summary requires a local store", 3),
         (["--mail", "none.yaml"], "none.yaml", 3),
         (["--site", "{store}"], "has no pages yet: smoke nightly --site", 1),
     ],
@@ -275,7 +275,7 @@ def test_a_week_is_mailed_once_kept_and_put_beside_the_pages(
     assert b"Subject: [smoke] week 2026-W46: 1 new, 1 older, 2 resolved problems" in server.mails[0].replace(
         b"\r\n ", b" "
     )
-    assert "its mail was sent before" in second.output
+    assert "its mail was sent earlier" in second.output
     assert (store / "_fleet/summary/week=2026-W46/summary.txt").read_text() in first.output
     assert (out / "index.html").exists()
     text = (site / page_paths.summary_page("2026-W46")).read_text()

@@ -130,7 +130,7 @@ def test_a_day_of_which_some_reports_are_gone_keeps_all_that_its_parquet_holds(s
 
     assert (day(store).stale, bool(day(store).made)) == (False, True)
     assert [(aside.source, aside.problem) for aside in day(store).aside] == [
-        (f"date={NIGHT}/030000-c.jsonl", "came after reports of its day had been removed; not counted")
+        (f"date={NIGHT}/030000-c.jsonl", "arrived after reports of its day were deleted; not counted")
     ]
 
 
@@ -149,7 +149,7 @@ def test_a_day_of_which_nothing_whole_is_left_is_named_and_not_counted(store: Pa
     table(store).write_bytes(b"cut")
 
     assert (day(store).stale, day(store).made) == (False, None)
-    assert "damaged and 2 of its reports are gone" in day(store).aside[0].problem
+    assert "damaged and 2 of its reports are missing" in day(store).aside[0].problem
 
 
 def test_a_day_of_an_older_layout_is_made_anew_and_named_where_that_cannot_be(store: Path) -> None:

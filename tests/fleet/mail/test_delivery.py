@@ -188,7 +188,7 @@ def test_one_recipient_refused_does_not_cost_the_others(server: Server, tmp_path
     before, told = send(server, tmp_path)
 
     assert (before, len(server.mails)) == ("", 1)
-    assert told[-1] == "localhost did not take the mail for sre@example.org: 550 no such user"
+    assert told[-1] == "localhost rejected the mail for sre@example.org: 550 no such user"
 
 
 def test_a_recipient_that_is_greylisted_gets_the_mail_on_the_next_run(server: Server, tmp_path: Path) -> None:
@@ -323,13 +323,13 @@ GOOD = "host: mail.example.org\nto: [ops@example.org]\nsender: smoke@example.org
         ("host: h\nto: [a@b]\n", "sender is missing"),
         (GOOD + "colour: red\n", "unknown field 'colour'"),
         (GOOD + "port: many\n", "port: 'many' is not a int"),
-        (GOOD + "security: maybe\n", "none of starttls, tls, none"),
-        (GOOD + "security: none\nuser: me\n", "not sent in the clear"),
+        (GOOD + "security: maybe\n", "not one of starttls, tls, none"),
+        (GOOD + "security: none\nuser: me\n", "a password requires security: starttls or tls"),
         ('host: h\nto: [a@b]\nsender: "x\\ny@example.org"\n', "line break"),
         ("host: h\nto: 3\nsender: s@example.org\n", "to: 3 is neither an address nor a list"),
         ("host: h\nto: [a@b, 3]\nsender: s@example.org\n", "neither an address nor a list"),
-        (GOOD + "port: 70000\n", "port is 0 to 65535"),
-        (GOOD + "tries: 0\n", "tries at least 1"),
+        (GOOD + "port: 70000\n", "port 0 to 65535"),
+        (GOOD + "tries: 0\n", "tries 1 or more"),
         (GOOD + "timeout_s: .nan\n", "timeout_s above 0"),
     ],
 )

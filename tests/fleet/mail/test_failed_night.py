@@ -78,7 +78,7 @@ def test_the_mail_of_a_failed_night_loads_no_spark(tmp_path: Path) -> None:
 def test_a_machine_without_a_journal_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
 
-    assert failed_night.last_lines(UNIT) == "There is no journal on this machine."
+    assert failed_night.last_lines(UNIT) == "This machine has no journal."
 
 
 def test_what_killed_jobs_left_in_the_temporary_folder_is_removed(tmp_path: Path) -> None:

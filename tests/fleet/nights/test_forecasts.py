@@ -45,7 +45,7 @@ def test_of_the_disks_named_in_a_month_those_that_failed_in_thirty_days_count() 
     (line,) = trend_lines.score(found)
     assert line.text == (
         "of 40 disks named in October 2026 22 failed within 30 days (55 %; 95 %: 38 to 71 %); "
-        "of 24 disks that failed since, 23 had been named before"
+        "of 24 disks that failed since, 23 had been predicted"
     )
 
 
@@ -139,7 +139,7 @@ def test_the_figures_are_those_that_the_agent_measured() -> None:
 
     said = trend_lines.SMART_WORTH
     assert f"about {MEASURED.came_true} failed within 30 days" in said
-    assert f"critical by them about {MEASURED.critical_came_true} (" in said
+    assert f"of 100 critical ones, about {MEASURED.critical_came_true} (" in said
     assert all(words in WORTH for words in ("11,342 drives of one fleet, 40 days in 2013: Backblaze", "30 days"))
     assert said.rpartition("(")[2].removesuffix(").") in WORTH
 
@@ -148,5 +148,5 @@ def test_the_score_stands_in_the_mail() -> None:
     found = forecasts.Score("October 2026", 40, 22, 0.38, 0.71, 0, 0)
     text = plain_text.text(night_digest.digest(empty()._replace(score=found)))
 
-    assert "HOW GOOD THE FORECASTS WERE" in text
+    assert "FORECAST ACCURACY" in text
     assert "of 40 disks named in October 2026 22 failed within 30 days (55 %; 95 %: 38" in " ".join(text.split())

@@ -260,7 +260,7 @@ def test_the_numbers_of_the_subject_are_those_of_the_table() -> None:
     assert said.subject == "[smoke] 2026-11-19: DATA AT RISK, 15 critical, 30 silent of 150 hosts"
     assert re.search(r"^all +150 +15 +0 +0 +30 +105$", text, re.MULTILINE)
     assert (len(said.clusters), said.quiet) == (10, 20)
-    assert "and 20 clusters without news" in text
+    assert "and 20 clusters without changes" in text
 
 
 def test_a_night_of_ten_thousand_troubled_hosts_fits_into_a_mail() -> None:

@@ -257,7 +257,7 @@ def test_what_else_lies_in_the_folder_is_left_alone(tmp_path: Path) -> None:
 def test_a_folder_with_a_page_of_somebody_else_is_refused_untouched(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("mine")
 
-    with pytest.raises(folder.NotWritten, match="give --site a folder of its own"):
+    with pytest.raises(folder.NotWritten, match="--site requires a folder of its own"):
         write(tmp_path)
     assert os.listdir(tmp_path) == [name]
 
@@ -339,7 +339,7 @@ def test_a_night_without_room_for_pages_still_says_its_summary(made: Made, tmp_p
 
     done = nightly.deliver(LocalFiles(str(made.store)), made.night, wanted, None, lambda _words: None)
 
-    assert "give --site a folder of its own" in done.no_pages
+    assert "--site requires a folder of its own" in done.no_pages
     assert done.subject in done.summary
 
 

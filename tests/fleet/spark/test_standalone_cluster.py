@@ -111,7 +111,7 @@ def test_a_master_that_is_not_there_is_said_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("spark.ui.enabled\n", "each line is a name and a value"), (None, "No such")]
+    ("text", "said"), [("spark.ui.enabled\n", "each line must be a name and a value"), (None, "No such")]
 )
 def test_settings_that_cannot_be_read_are_said(tmp_path: Path, text: str | None, said: str) -> None:
     path = tmp_path / "mine.conf"

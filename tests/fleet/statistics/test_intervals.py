@@ -164,9 +164,8 @@ def test_a_fleet_of_one_model_that_fails_more_than_published_is_named() -> None:
     assert (above["suspect"], above["chance"]) == (True, None)
     assert above["published_chance"] < 1e-6
     (line,) = table_lines.suspects([above])
-    assert (
-        line.text
-        == "5 % a year (95 %: 3 to 7), published 1.5 %: 40 of 1000 disks; by chance once in over a million nights"
+    assert line.text == (
+        "5 % a year (95 %: 3 to 7), published 1.5 %: 40 of 1000 disks; expected by chance once in over a million nights"
     )
 
 

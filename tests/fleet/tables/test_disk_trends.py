@@ -126,7 +126,7 @@ def test_a_disk_that_fails_already_is_in_the_list_and_marked() -> None:
 
     assert (still["metric"], still["failing"], still["days_left"], still["value"]) == ("status", True, 0, None)
     assert (moving["metric"], moving["failing"], moving["days_left"]) == ("reallocated", True, 5)
-    assert (trend(still).age, trend(still).text) == ("failing", "fails already: its SMART status is critical")
+    assert (trend(still).age, trend(still).text) == ("failing", "failing: SMART status critical")
 
 
 def test_the_words_name_the_pace_the_day_and_its_bounds() -> None:
