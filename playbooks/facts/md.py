@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from agent.api.disks import arrays as raid_arrays
+from agent.api.disks import mdstat
 from agent.host import CannotTell, Missing
 from playbooks.fact_schema import Fact
 from playbooks.facts import Candidate, Look, blocks
 from playbooks.facts.blocks import Block
 from playbooks.view import View
 
-# md0 : active raid10 sdd1[3] sdc1[2](F) sdb1[1] sda1[0]
-ARRAY = re.compile(r"(md[\w.-]*) : \w+(?: \([\w-]+\))? (?:(raid\d+|linear|multipath) )?(.*)")
-MEMBER = re.compile(r"(?<![\w!-])([\w!-]+)\[(\d{1,9})\]((?:\([A-Z]\))*)")
+NAME = re.compile(r"md[\w.-]*", re.ASCII)
 # MD_DEVICE_dev_sdc1_ROLE=2
 EXPORTED = re.compile(r"MD_DEVICE_(?:ev|dev)_(\w+)_(ROLE|DEV)=(.*)")
 
@@ -38,38 +37,28 @@ class Array(NamedTuple):
         return f"/dev/{self.name}"
 
 
-def parse_mdstat(text: str) -> list[Array]:
-    """The arrays of /proc/mdstat."""
-    found = []
-    for row in text.splitlines():
-        match = ARRAY.fullmatch(row.rstrip())
-        if match:
-            members = [Member(name, int(number), "(F)" in marks) for name, number, marks in MEMBER.findall(match[3])]
-            found.append(Array(match[1], match[2] or "", tuple(sorted(members, key=lambda member: member.name))))
-    return found
-
-
 def known(view: View) -> list[Array]:
     """Every array, with the roles that mdadm tells."""
     try:
         text = view.read("/proc/mdstat")
     except Missing:
         return []  # no md driver
-    return [_with_roles(view, array) for array in parse_mdstat(text)]
+    return [_with_roles(view, row.name, row.level, mdstat.devices(row)) for row in named(text)]
 
 
-def _with_roles(view: View, array: Array) -> Array:
-    rows = view.out("mdadm", "--detail", "--export", array.device).splitlines()
+def named(mdstat_text: str) -> list[mdstat.Row]:
+    """The arrays whose name may be part of a command."""
+    return [row for row in mdstat.rows(mdstat_text) if NAME.fullmatch(row.name)]
+
+
+def _with_roles(view: View, name: str, level: str, listed: Sequence[tuple[str, bool]]) -> Array:
+    rows = view.out("mdadm", "--detail", "--export", f"/dev/{name}").splitlines()
     devices: dict[str, dict[str, str]] = {}
     for match in filter(None, map(EXPORTED.fullmatch, rows)):
         devices.setdefault(match[1], {})[match[2]] = match[3]
     roles = {said.get("DEV", "").rpartition("/")[2]: said.get("ROLE", "") for said in devices.values()}
-    return array._replace(
-        members=tuple(
-            member._replace(role=int(roles[member.name]) if roles.get(member.name, "").isdigit() else -1)
-            for member in array.members
-        )
-    )
+    places = {device: int(role) for device, role in roles.items() if role.isdigit()}
+    return Array(name, level, tuple(Member(one, places.get(one, -1), failed) for one, failed in sorted(listed)))
 
 
 def arrays(look: Look, _of: Fact | None) -> list[Candidate]:

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from playbooks.fact_schema import Fact, fact
-from playbooks.facts import Choice, NotFound
-from playbooks.facts.md import parse_mdstat
+from playbooks.facts import Choice, NotFound, md
 from playbooks.run import disk_safety
 from playbooks.view import View
 from tests.playbooks.fake_machine import Told, disk, found, lsblk, part
@@ -65,7 +64,7 @@ def test_without_a_hint_all_members_are_listed() -> None:
 
 @given(st.text(max_size=200))
 def test_rubbish_in_mdstat_is_no_array_or_one_of_names(text: str) -> None:
-    assert all(array.name.startswith("md") for array in parse_mdstat(text))
+    assert all(row.name.startswith("md") and row.name.isascii() for row in md.named(f"{text}\nmd;é : active raid1\n"))
 
 
 def jbod(*disks: object, mountinfo: str = "", fstab: str = "", **files: str) -> Told:

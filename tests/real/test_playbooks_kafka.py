@@ -82,7 +82,7 @@ def test_a_broker_is_drained_when_there_are_enough_others(site: GateSite, desk: 
     try:
         refused = desk.smoke("run", "book", answers="y")
         assert refused.returncode == 2, refused.stdout + refused.stderr
-        assert "3 replicas and only 2 other brokers live" in refused.stderr
+        assert "3 replicas and only 2 other brokers are live" in refused.stderr
         assert order(site, "small") == [(1, 2), (2, 1)], "nothing was started"
         site.kafka.delete("orders")
 

@@ -35,6 +35,22 @@ NOT_RUNNING = {
 WITHOUT_METADATA = ("raid0", "linear")
 
 
+LEVELS = ("raid", "linear", "multipath", "faulty")
+
+
+class Row(NamedTuple):
+    """An array as /proc/mdstat prints it. state: with its notes, `active (read-only)`. level: empty if not printed.
+
+    devices: the part of the line with the level and the devices. details: the lines below it.
+    """
+
+    name: str
+    state: str
+    level: str
+    devices: str
+    details: str
+
+
 class Seen(NamedTuple):
     """What /proc/mdstat says of one array; the array, and whether it is only a container of others."""
 
@@ -55,19 +71,29 @@ def state_of(said: str, degraded: int, members: Tuple[Member, ...], action: str)
 
 def parse(text: str) -> Dict[str, Seen]:
     """All arrays that /proc/mdstat lists; the text of a kernel without md is empty, and so is the answer."""
-    found: Dict[str, Seen] = {}
-    rows = text.splitlines()
-    for at, row in enumerate(rows):
-        match = ROW.match(row)
+    return {row.name: _seen(row.name, row.state, row.level, row.devices, row.details) for row in rows(text)}
+
+
+def rows(text: str) -> List[Row]:
+    """The arrays of /proc/mdstat as it prints them, in its order."""
+    found: List[Row] = []
+    lines = text.splitlines()
+    for at, line in enumerate(lines):
+        match = ROW.match(line)
         if match:
-            end = next((to for to in range(at + 1, len(rows)) if not rows[to].startswith(" ")), len(rows))
+            end = next((to for to in range(at + 1, len(lines)) if not lines[to].startswith(" ")), len(lines))
             name, running, notes, rest = match.groups()
-            found[name] = _seen(name, running + notes, rest, " ".join(rows[at + 1 : end]))
+            level = next((word for word in rest.split() if word.startswith(LEVELS)), "")
+            found.append(Row(name, running + notes, level, rest, " ".join(lines[at + 1 : end])))
     return found
 
 
-def _seen(name: str, running: str, rest: str, details: str) -> Seen:
-    level = next((word for word in rest.split() if word.startswith(("raid", "linear", "multipath", "faulty"))), "")
+def devices(row: Row) -> List[Tuple[str, bool]]:
+    """Kernel name of each device that a row lists, and whether it is marked as failed."""
+    return [(name, "(F)" in flags) for name, _number, flags in MEMBER.findall(row.devices)]
+
+
+def _seen(name: str, running: str, level: str, rest: str, details: str) -> Seen:
     counts = COUNTS.search(details)
     marks = counts.group(3)[:4096] if counts else ""
     members = _listed_members(rest, marks)

@@ -66,8 +66,8 @@ def test_the_broker_with_the_fewest_replicas_takes_it() -> None:
 @pytest.mark.parametrize(
     ("brokers", "words"),
     [
-        ([broker(1), broker(2), broker(3)], "orders-0 has 3 replicas and only 2 other brokers live"),
-        ([broker(1), broker(2), broker(3), broker(4, fenced=True)], "only 2 other brokers live"),
+        ([broker(1), broker(2), broker(3)], "orders-0 has 3 replicas and only 2 other brokers are live"),
+        ([broker(1), broker(2), broker(3), broker(4, fenced=True)], "only 2 other brokers are live"),
         ([broker(1, "a"), broker(2, "b"), broker(3, "c"), broker(4, "b")], "would lie in fewer racks"),
     ],
 )
