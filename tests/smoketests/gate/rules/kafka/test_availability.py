@@ -133,6 +133,10 @@ def test_a_topic_whose_minimum_nobody_tells_leaves_the_question_open_and_is_name
     assert "2 topics" in result.reason and "log, pay" in result.reason
 
 
+def test_two_replicas_are_enough_for_the_minimum_to_matter() -> None:
+    assert judged(*ORDERS, partition("pay", replicas=(1, 2), min_isr=None)).status == CANNOT_TELL
+
+
 def test_of_many_topics_without_a_minimum_three_are_named_and_a_hundred_kept() -> None:
     result = judged(*(partition(f"t{number:03d}", min_isr=None) for number in range(120)))
 
