@@ -138,8 +138,8 @@ def _unfinished(arguments: argparse.Namespace, expected: Expected, output: _Outp
     run = report.about(host, arguments.run_id or os.urandom(16).hex())
     with contextlib.suppress(KeyError, TypeError):
         run = report.Run(*(str(heard.header[name]) for name in report.Run._fields))
-    told = {finding["check"] for finding in heard.findings}
-    rows = [(name, engine.NO_ITEM) for name in arguments.checks or engine.names() if name not in told]
+    reported = {finding["check"] for finding in heard.findings}
+    rows = [(name, engine.NO_ITEM) for name in arguments.checks or engine.names() if name not in reported]
     for row in [*rows, WATCHED]:
         verdict = unknown(f"the agent did not finish this run: {why}")
         output.hear(report.line(run, Finding(*row, verdict, {}, 0, time.time())))

@@ -38,27 +38,27 @@ def find(host: Host) -> Sequence[str]:
 
 
 def look(host: Host, item: str) -> Facts:
-    told: Dict[str, float] = {}
-    untold: List[str] = []
+    reported: Dict[str, float] = {}
+    unreported: List[str] = []
     for path in host.expected.mount_paths:
         try:
             seen = file_system.usage(host, path)
-            told[path] = file_system.percent_used(seen.used_bytes, seen.free_bytes)
+            reported[path] = file_system.percent_used(seen.used_bytes, seen.free_bytes)
         except CannotTell as error:
-            untold.append(str(error))
-    return Facts(tuple(told.items()), tuple(untold))
+            unreported.append(str(error))
+    return Facts(tuple(reported.items()), tuple(unreported))
 
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     verdicts = [unknown(reason) for reason in facts.untold]
-    said = "no data mount responds"
+    message = "no data mount responds"
     if facts.used_percent:
         emptiest, *_, fullest = sorted([*facts.used_percent, *facts.used_percent], key=lambda row: row[1])
         spread = fullest[1] - emptiest[1]
-        said = (
+        message = (
             f"{spread:.0f} points between {fullest[0]} ({fullest[1]:.0f} % used) and "
             f"{emptiest[0]} ({emptiest[1]:.0f} %), of {len(facts.used_percent)} data mounts"
         )
         if spread >= limits["spread_points_warning"]:
-            verdicts.append(warning(f"{said}, limit {limits['spread_points_warning']} points", PLAYBOOK))
-    return combine(verdicts, healthy=said)
+            verdicts.append(warning(f"{message}, limit {limits['spread_points_warning']} points", PLAYBOOK))
+    return combine(verdicts, healthy=message)

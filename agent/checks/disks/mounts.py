@@ -149,8 +149,8 @@ def _ext4(host: Host, mount: mount_table.Mount) -> Dict[str, Any]:
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     its_disk = f"; {facts.its_disk}" if facts.its_disk else ""
     if not facts.mounted:
-        said = f"{facts.where}: not mounted, writes go to {facts.lands_on}{its_disk}"
-        return critical(said, "replace-jbod-disk")
+        message = f"{facts.where}: not mounted, writes go to {facts.lands_on}{its_disk}"
+        return critical(message, "replace-jbod-disk")
     rules = (_hanging, _no_disk, _failing, _read_only, _ext4_errors, _other_disk, _untold, _after_reboot)
     verdict = combine([found for rule in rules for found in rule(facts, limits)], healthy=_healthy(facts))
     return verdict._replace(reason=f"{facts.where}: {verdict.reason}")
@@ -166,11 +166,11 @@ def _hanging(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     if not facts.hung:
         return
     waited = f"{facts.hung_s:.0f} s" if facts.hung_s < 120 else f"{facts.hung_s / 60:.0f} min"
-    said = f"no reply to {facts.hung} for {waited}"
+    message = f"no reply to {facts.hung} for {waited}"
     if facts.completed_meanwhile and facts.hung_s < limits["hung_seconds_critical"]:
-        yield warning(f"slow: {said}, while the disk completed {facts.completed_meanwhile} requests", "hung-disk")
+        yield warning(f"slow: {message}, while the disk completed {facts.completed_meanwhile} requests", "hung-disk")
     else:
-        yield critical(f"hung: {said}", "hung-disk")
+        yield critical(f"hung: {message}", "hung-disk")
 
 
 def _no_disk(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
@@ -215,14 +215,14 @@ def _ext4_errors(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     if not facts.ext4_errors:
         return
     plural = "" if facts.ext4_errors == 1 else "s"
-    said = f"ext4 logged {facts.ext4_errors} error{plural}, last {facts.ext4_last_error_at or 'at an unknown time'}"
+    message = f"ext4 logged {facts.ext4_errors} error{plural}, last {facts.ext4_last_error_at or 'at an unknown time'}"
     new = facts.ext4_errors_in_a_day or 0
     days = facts.ext4_last_error_days
     if new >= limits["errors_per_day_critical"]:
-        said += f", {new} of them new" if new < facts.ext4_errors else ", new within a day"
-        yield critical(said, "hidden-readonly")
+        message += f", {new} of them new" if new < facts.ext4_errors else ", new within a day"
+        yield critical(message, "hidden-readonly")
     elif days is None or days < limits["error_days_warning"]:
-        yield warning(said, "hidden-readonly")
+        yield warning(message, "hidden-readonly")
 
 
 def _other_disk(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:

@@ -170,10 +170,10 @@ def _of_log(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     found = []
     for level, at in event_log.within(recent, limits["clear_after_hours"]):
         texts = [text for kind, text in (state.split(" ", 1) for state in facts.states) if kind == level]
-        said = f"event log {at}: {texts[-1] if texts else level}" + (
+        message = f"event log {at}: {texts[-1] if texts else level}" + (
             f" (and {len(texts) - 1} more)" if texts[1:] else ""
         )
-        found.append((critical if level == CRITICAL else warning)(said, PLAYBOOK))
+        found.append((critical if level == CRITICAL else warning)(message, PLAYBOOK))
     if facts.log_overflow:
         found.append(warning("the BMC's event log overflowed, new events are lost: save and clear it"))
     elif facts.log_used_percent >= limits["log_used_percent_warning"]:

@@ -104,9 +104,9 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     now = _now(facts)
     recent = Recent(facts.kinds, facts.clocks, facts.hours_ago, facts.log_read)
     past = [] if now else event_log.within(recent, limits["clear_after_hours"])
-    said = f"{facts.kind} {facts.part}: {_said(facts)}"
-    told = [warning(f"{said}, but {level} at {at} in the BMC's event log", PLAYBOOK) for level, at in past[:1]]
-    return combine([*now, *told], healthy=said)
+    message = f"{facts.kind} {facts.part}: {_said(facts)}"
+    reported = [warning(f"{message}, but {level} at {at} in the BMC's event log", PLAYBOOK) for level, at in past[:1]]
+    return combine([*now, *reported], healthy=message)
 
 
 def _is_likely(facts: Facts) -> bool:
@@ -120,8 +120,8 @@ def _now(facts: Facts) -> List[Verdict]:
     if facts.level:
         side = {"u": "upper ", "l": "lower "}.get(facts.threshold[:1] if len(facts.threshold) == 3 else "", "")
         name = {"nc": "non-critical", "cr": "critical", "nr": "non-recoverable"}[facts.threshold[-2:]]
-        said = f"{facts.kind} {facts.part}: {_said(facts)}, past its {side}{name} threshold"
-        found.append((critical if facts.level == CRITICAL else warning)(said, PLAYBOOK))
+        message = f"{facts.kind} {facts.part}: {_said(facts)}, past its {side}{name} threshold"
+        found.append((critical if facts.level == CRITICAL else warning)(message, PLAYBOOK))
     found += [critical(f"{facts.kind} {facts.part}: {state}", PLAYBOOK) for state in facts.critical_states]
     found += [warning(f"{facts.kind} {facts.part}: {state}", PLAYBOOK) for state in facts.warning_states]
     return found

@@ -77,29 +77,29 @@ class Facts(NamedTuple):
 
 
 def find(host: Host) -> Sequence[str]:
-    told = memory_events.told(host)
+    reported = memory_events.told(host)
     try:
         counted = [dimm.item for dimm in edac.dimms(host)]
     except (CannotTell, NotApplicable):
         counted = [DRIVER]  # looking at it tells why
     bmc = [EVENT_LOG] if ipmitool.is_lan(host.expected.bmc) or host.exists(ipmitool.DEVICE) else []
-    return [*counted, *bmc, *host.state.incident_items(SUBJECT), *told.uncorrected]
+    return [*counted, *bmc, *host.state.incident_items(SUBJECT), *reported.uncorrected]
 
 
 def look(host: Host, item: str) -> Facts:
     if item == EVENT_LOG:
         return _look_at_event_log(host)
-    told = memory_events.told(host)
+    reported = memory_events.told(host)
     if item == DRIVER:
         edac.dimms(host)
     dimm = _dimm(host, item)
-    growth = _note_growth(host, item, dimm, told.news)
+    growth = _note_growth(host, item, dimm, reported.news)
     runs = (host.state.cursor(f"{SUBJECT}/growing/{item}") or 0) + 1 if growth else 0
     host.state.set_cursor(f"{SUBJECT}/growing/{item}", runs)
     remembered = host.state.incidents(SUBJECT, item)
     corrected = [seen for seen in remembered if seen.kind == CORRECTED]
     crashes = [seen for seen in remembered if seen.kind == CRASH]
-    times, since, text = told.uncorrected.get(item, (0, "", ""))
+    times, since, text = reported.uncorrected.get(item, (0, "", ""))
     return Facts(
         location=dimm.location,
         corrected=dimm.corrected,
@@ -115,8 +115,8 @@ def look(host: Host, item: str) -> Facts:
         crash_records=len(crashes),
         crash_hours_ago=_hours_ago(host, crashes),
         playbook=PROCESSOR_PLAYBOOK if item.startswith("processor") else PLAYBOOK,
-        lost_lines=told.news.lost,
-        log_not_read=told.news.not_read,
+        lost_lines=reported.news.lost,
+        log_not_read=reported.news.not_read,
     )
 
 
@@ -166,14 +166,14 @@ def _dimm(host: Host, item: str) -> edac.Dimm:
 
 def _note_growth(host: Host, item: str, dimm: edac.Dimm, news: kernel_log.News) -> int:
     """New corrected errors since the last run, 0 on the first; those that no line told of are noted too."""
-    told = sum(seen.times for seen in news.incidents.get(item, []) if seen.kind == CORRECTED)
+    reported = sum(seen.times for seen in news.incidents.get(item, []) if seen.kind == CORRECTED)
     grown = None if dimm.corrected is None else host.state.delta(f"{SUBJECT}/{item}", dimm.corrected)
     if grown is None:
-        return 0 if news.first else told
-    if grown.change > told:
+        return 0 if news.first else reported
+    if grown.change > reported:
         text = f"corrected errors grew by {grown.change} to {dimm.corrected}"
-        untold = incidents.spread(CORRECTED, host.now(), grown.seconds, grown.change - told, text)
-        host.state.add_incidents(SUBJECT, item, untold)
+        unreported = incidents.spread(CORRECTED, host.now(), grown.seconds, grown.change - reported, text)
+        host.state.add_incidents(SUBJECT, item, unreported)
     return grown.change
 
 
@@ -195,8 +195,8 @@ def _judge_firmware(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     verdicts = []
     clear, crash = limits["clear_after_hours"], facts.crash_hours_ago
     if crash is not None and crash < clear and facts.crash_records >= limits["crash_records_warning"]:
-        said = "the firmware kept an error record of a crash: the previous boot ended in a hardware error"
-        verdicts.append(warning(said, PROCESSOR_PLAYBOOK))
+        message = "the firmware kept an error record of a crash: the previous boot ended in a hardware error"
+        verdicts.append(warning(message, PROCESSOR_PLAYBOOK))
     if facts.stopped_hours_ago < clear and facts.logging_stopped >= limits["logging_stopped_warning"]:
         verdicts.append(
             warning(
@@ -231,6 +231,6 @@ def _judge_corrected(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     if recent and facts.busiest >= limits["corrected_in_15_min_warning"]:
         return [warning(burst, facts.playbook)]
     if facts.growing_runs >= limits["growing_runs_warning"]:
-        said = f"new corrected errors in {facts.growing_runs} runs in a row{where}, {facts.growth} in the last"
-        return [warning(said, facts.playbook)]
+        message = f"new corrected errors in {facts.growing_runs} runs in a row{where}, {facts.growth} in the last"
+        return [warning(message, facts.playbook)]
     return []

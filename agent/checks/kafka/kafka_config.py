@@ -73,13 +73,13 @@ def look(host: Host, item: str) -> Facts:
 
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
-    said = ", ".join(f"{name} {value[:40]}" for name, value in facts.values.items())
+    message = ", ".join(f"{name} {value[:40]}" for name, value in facts.values.items())
     try:
         found = list(RULES[facts.setting](facts, limits))
     except ValueError:
-        found = [unknown(f"not a number in one of these: {said}")]
+        found = [unknown(f"not a number in one of these: {message}")]
     on = f"{count_of(len(facts.log_dirs), 'log dir')} on {count_of(len(set(facts.mounts)), 'mount')}"
-    return combine(found, healthy=said or on)
+    return combine(found, healthy=message or on)
 
 
 def _log_dirs(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
@@ -119,25 +119,27 @@ def _io_threads(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
 
 def _unclean(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     if facts.values["unclean.leader.election.enable"].lower() == "true":
-        said = "unclean.leader.election.enable is true: a replica that lacks records may become leader, they are lost"
-        yield warning(said, PLAYBOOK)
+        message = (
+            "unclean.leader.election.enable is true: a replica that lacks records may become leader, they are lost"
+        )
+        yield warning(message, PLAYBOOK)
 
 
 def _offsets(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     minutes, least = int(facts.values["offsets.retention.minutes"]), limits["offsets_retention_minutes_warning"]
     if minutes < least:
-        said = f"offsets.retention.minutes is {minutes}, should be at least {least}: "
-        yield warning(f"{said}a consumer group that stops for {minutes / 60:.0f} h loses its offsets", PLAYBOOK)
+        message = f"offsets.retention.minutes is {minutes}, should be at least {least}: "
+        yield warning(f"{message}a consumer group that stops for {minutes / 60:.0f} h loses its offsets", PLAYBOOK)
 
 
 def _message_size(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     message, fetch, request = (int(value) for value in facts.values.values())
     if message >= fetch * limits["message_times_fetch_warning"]:
-        said = f"message.max.bytes is {message}, replica.fetch.max.bytes only {fetch}: "
-        yield warning(f"{said}followers fetch such batches one by one and fall behind", PLAYBOOK)
+        text = f"message.max.bytes is {message}, replica.fetch.max.bytes only {fetch}: "
+        yield warning(f"{text}followers fetch such batches one by one and fall behind", PLAYBOOK)
     if message > request:
-        said = f"message.max.bytes is {message}, socket.request.max.bytes only {request}"
-        yield warning(f"{said}: the largest messages are rejected", PLAYBOOK)
+        text = f"message.max.bytes is {message}, socket.request.max.bytes only {request}"
+        yield warning(f"{text}: the largest messages are rejected", PLAYBOOK)
 
 
 def _compression(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
@@ -152,11 +154,11 @@ def _min_isr(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]:
     values = facts.values
     least, created, offsets = (int(values[name]) for name in ("min.insync.replicas", *REPLICAS))
     if created < least and values["auto.create.topics.enable"].lower() == "true":
-        said = f"min.insync.replicas is {least}, default.replication.factor only {created}: "
-        yield warning(f"{said}topics created on first use cannot be written with acks=all", PLAYBOOK)
+        message = f"min.insync.replicas is {least}, default.replication.factor only {created}: "
+        yield warning(f"{message}topics created on first use cannot be written with acks=all", PLAYBOOK)
     if offsets < least:
-        said = f"min.insync.replicas is {least}, offsets.topic.replication.factor only {offsets}"
-        yield warning(f"{said}: consumers cannot commit", PLAYBOOK)
+        message = f"min.insync.replicas is {least}, offsets.topic.replication.factor only {offsets}"
+        yield warning(f"{message}: consumers cannot commit", PLAYBOOK)
 
 
 REPLICAS = ("default.replication.factor", "offsets.topic.replication.factor")

@@ -138,14 +138,14 @@ def look(host: Host, item: str) -> Facts:
 def _incidents(host: Host, reading: log_files.Reading, log_dirs: Sequence[str]) -> List[Incident]:
     """Events of ten minutes that are alike are one incident; what several lines tell of one thing counts once."""
     found: Dict[Tuple[str, str, int], Incident] = {}
-    told: Set[Tuple[Any, ...]] = set()
+    reported: Set[Tuple[Any, ...]] = set()
     for log, event in _events(host, reading):
         about = _log_dir(event.about, log_dirs) if event.kind == lines.LOG_DIR else event.about
         once = (event.kind, about, *{lines.LOG_DIR: (), lines.UNCLEAN: event[4:]}.get(event.kind, event[2:]))
         at = log_files.happened(host, log, event.at)
-        if at is None or once in told:
+        if at is None or once in reported:
             continue
-        told.add(once)
+        reported.add(once)
         key = (event.kind, about, int(at // BUCKET_S))
         times = event.times + (found[key].times if key in found else 0)
         found[key] = Incident(event.kind, at, times, f"{about}{SEPARATOR}{event.text}"[:300])
@@ -205,8 +205,8 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
         news = kind == lines.LOG_DIR or hours_ago < limits["clear_after_hours"]
         if news and counted >= limits.get(limit, float("inf")):
             often = "once" if times == 1 else f"{times} times"
-            said = words.format(often=often, **dict(zip(COLUMNS, row)))
-            found.append(verdict(said, _playbook(kind, last)))
+            message = words.format(often=often, **dict(zip(COLUMNS, row)))
+            found.append(verdict(message, _playbook(kind, last)))
     return combine(found, healthy=_quiet(facts))
 
 
@@ -218,6 +218,6 @@ def _playbook(kind: str, last: str) -> str:
 
 def _quiet(facts: Facts) -> str:
     times = {kind: sum(count for one, count in zip(facts.kinds, facts.times) if one == kind) for kind in facts.kinds}
-    told = ", ".join(count_of(count, kind) for kind, count in times.items())
+    counts_text = ", ".join(count_of(count, kind) for kind, count in times.items())
     never = f"; Kafka {facts.version} does not log {' and '.join(facts.never_logged)}" if facts.never_logged else ""
-    return (f"in the last day {told}" if told else f"nothing in {', '.join(facts.searched)}") + never
+    return (f"in the last day {counts_text}" if counts_text else f"nothing in {', '.join(facts.searched)}") + never

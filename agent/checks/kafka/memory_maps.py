@@ -42,8 +42,8 @@ def look(host: Host, item: str) -> Facts:
     most = host.read_int("/proc/sys/vm/max_map_count")
     if item == SETTING:
         at_boot = sysctl.at_boot(host, SETTING)
-        told = at_boot is not None and at_boot.value.isascii() and at_boot.value.isdigit()
-        return Facts(0, 0, most, int(at_boot.value), at_boot.path) if at_boot and told else Facts(0, 0, most)
+        at_boot_known = at_boot is not None and at_boot.value.isascii() and at_boot.value.isdigit()
+        return Facts(0, 0, most, int(at_boot.value), at_boot.path) if at_boot and at_boot_known else Facts(0, 0, most)
     service = kafka.running(host, "broker").get(item)
     if service is None:
         raise NotApplicable(f"{item} is not running (see services)")
@@ -60,9 +60,9 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
             return warning(f"{SETTING} is {facts.max_map_count} now, {sets}", PLAYBOOK)
         return ok(f"{SETTING} is {facts.max_map_count}")
     percent = 100 * facts.maps / max(facts.max_map_count, 1)
-    said = f"process {facts.pid} has {facts.maps} of {facts.max_map_count} memory mappings ({percent:.0f} %)"
+    message = f"process {facts.pid} has {facts.maps} of {facts.max_map_count} memory mappings ({percent:.0f} %)"
     if percent >= limits["used_percent_critical"]:
-        return critical(said, PLAYBOOK)
+        return critical(message, PLAYBOOK)
     if percent >= limits["used_percent_warning"]:
-        return warning(said, PLAYBOOK)
-    return ok(said)
+        return warning(message, PLAYBOOK)
+    return ok(message)

@@ -59,12 +59,12 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
         return combine([], healthy=f"{facts.open_files} open files of {whose}, no limit")
     found: List[Verdict] = []
     percent = 100 * facts.open_files / max(facts.open_files_limit, 1)
-    said = f"{facts.open_files} of {facts.open_files_limit} open files ({percent:.0f} %) of {whose}"
+    message = f"{facts.open_files} of {facts.open_files_limit} open files ({percent:.0f} %) of {whose}"
     if percent >= limits["used_percent_critical"]:
-        found.append(critical(said, PLAYBOOK))
+        found.append(critical(message, PLAYBOOK))
     elif percent >= limits["used_percent_warning"]:
-        found.append(warning(said, PLAYBOOK))
+        found.append(warning(message, PLAYBOOK))
     if facts.pid and facts.open_files_limit < limits["limit_warning"]:
         may = f"{'it' if found else whose} may open {facts.open_files_limit} files"
         found.append(warning(f"{may}, should be at least {limits['limit_warning']}", PLAYBOOK))
-    return combine(found, healthy=said)
+    return combine(found, healthy=message)

@@ -69,8 +69,8 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     if len(facts.stored) > 1:
         found.append(critical(f"its log dirs belong to nodes {stored}: it does not start again", PLAYBOOK))
     elif facts.stored and facts.configured not in (None, *facts.stored):
-        said = f"{facts.config_path} names node {facts.configured}, its log dirs belong to node {stored}"
-        found.append(critical(f"{said}: it does not start again", PLAYBOOK))
+        message = f"{facts.config_path} names node {facts.configured}, its log dirs belong to node {stored}"
+        found.append(critical(f"{message}: it does not start again", PLAYBOOK))
     if len(facts.clusters) > 1:
         clusters = " and ".join(facts.clusters)
         found.append(critical(f"its log dirs belong to clusters {clusters}: it does not start again", PLAYBOOK))

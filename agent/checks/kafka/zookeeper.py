@@ -131,7 +131,7 @@ def _facts(host: Host, server: zookeeper_servers.Server, said: Mapping[str, str]
         data_bytes=count(mntr, "zk_approximate_data_size"),
         znodes=count(mntr, "zk_znode_count"),
         recent=_recent(host, server, mntr, latency_max),
-        not_allowed=tuple(word for word, told in enough.items() if not told),
+        not_allowed=tuple(word for word, reported in enough.items() if not reported),
         rotating_disk=zookeeper_servers.rotating_disk(host, config) if server.here else "",
         beside_broker=server.here and zookeeper_servers.broker_here(host),
     )
@@ -201,12 +201,12 @@ def _share(
     """A limit of 0 is none."""
     if not used or not limit:
         return []
-    said = f"ZooKeeper {facts.server}: {used} of {limit} {words}"
+    message = f"ZooKeeper {facts.server}: {used} of {limit} {words}"
     playbook = "tune-os" if name == "open_files" else PLAYBOOK
     percent = 100 * used / limit
     if percent >= limits[f"{name}_percent_critical"]:
-        return [critical(said, playbook)]
-    return [warning(said, playbook)] if percent >= limits[f"{name}_percent_warning"] else []
+        return [critical(message, playbook)]
+    return [warning(message, playbook)] if percent >= limits[f"{name}_percent_warning"] else []
 
 
 def _pace(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:

@@ -115,11 +115,11 @@ def ensemble_ports(config: Mapping[str, str]) -> List[int]:
 
 
 def _peers(host: Host, item: str) -> Tuple[Network, ...]:
-    said = host.limits("firewall", LIMITS, item)["peers"]
-    words = [word.strip() for word in str(said).split(",") if word.strip()]
+    message = host.limits("firewall", LIMITS, item)["peers"]
+    words = [word.strip() for word in str(message).split(",") if word.strip()]
     networks = [networks_of(word) for word in words]
     if not all(networks):
-        raise CannotTell(f"limit `peers` is {said!r}, expected networks such as 10.0.0.0/8")
+        raise CannotTell(f"limit `peers` is {message!r}, expected networks such as 10.0.0.0/8")
     return tuple(network for part in networks for network in part)
 
 

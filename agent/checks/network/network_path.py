@@ -111,31 +111,31 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
 def _judge_sent_again(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     percent = 100 * facts.sent_again / max(facts.sent, 1)
     per_second = facts.sent_again / facts.seconds
-    said = f"{percent:.1f} % of {facts.sent} TCP segments retransmitted ({per_second:.2g}/s)"
+    message = f"{percent:.1f} % of {facts.sent} TCP segments retransmitted ({per_second:.2g}/s)"
     if facts.sent_again < limits["sent_again_least"]:
-        return ok(said)
+        return ok(message)
     if percent >= limits["sent_again_percent_critical"] and per_second >= limits["sent_again_per_second_critical"]:
-        return critical(f"{said}: packets are being lost", PLAYBOOK)
+        return critical(f"{message}: packets are being lost", PLAYBOOK)
     if percent >= limits["sent_again_percent_warning"]:
-        return warning(f"{said}, limit {limits['sent_again_percent_warning']} %", PLAYBOOK)
-    return ok(said)
+        return warning(f"{message}, limit {limits['sent_again_percent_warning']} %", PLAYBOOK)
+    return ok(message)
 
 
 def _judge_listen(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
-    said = f"{facts.overflows} listen queue overflows in {facts.seconds / 60:.0f} min"
+    message = f"{facts.overflows} listen queue overflows in {facts.seconds / 60:.0f} min"
     if facts.overflows >= limits["listen_overflows_warning"]:
-        return warning(f"{said}: a server accepts connections too slowly", PLAYBOOK)
-    return ok(said)
+        return warning(f"{message}: a server accepts connections too slowly", PLAYBOOK)
+    return ok(message)
 
 
 def _judge_tracking(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     percent = 100 * facts.tracked / max(facts.tracked_most, 1)
-    said = f"{facts.tracked} of {facts.tracked_most} connections tracked ({percent:.0f} %)"
+    message = f"{facts.tracked} of {facts.tracked_most} connections tracked ({percent:.0f} %)"
     found = []
     if facts.tracking_drops >= limits["tracking_drops_critical"]:
-        found.append(critical(f"{facts.tracking_drops} packets dropped, table full; {said}", PLAYBOOK))
+        found.append(critical(f"{facts.tracking_drops} packets dropped, table full; {message}", PLAYBOOK))
     elif percent >= limits["tracked_percent_critical"]:
-        found.append(critical(f"{said}: new connections will be dropped", PLAYBOOK))
+        found.append(critical(f"{message}: new connections will be dropped", PLAYBOOK))
     elif percent >= limits["tracked_percent_warning"]:
-        found.append(warning(f"{said}, limit {limits['tracked_percent_warning']} %", PLAYBOOK))
-    return combine(found, healthy=said)
+        found.append(warning(f"{message}, limit {limits['tracked_percent_warning']} %", PLAYBOOK))
+    return combine(found, healthy=message)

@@ -98,12 +98,12 @@ def find(host: Host) -> Sequence[str]:
 
 
 def look(host: Host, item: str) -> Facts:
-    said = next((seen for seen in host.expected.interfaces if seen.name == item), None)
+    named = next((seen for seen in host.expected.interfaces if seen.name == item), None)
     known = interfaces.interfaces(host)
     names = [seen.name for seen in host.expected.interfaces] if item == CARDS else list(known)
     facts = Facts(item, interfaces.cards(host, names))
-    if said:
-        facts = facts._replace(expected=True, expected_mbps=said.speed_mbps, expected_duplex=said.duplex.lower())
+    if named:
+        facts = facts._replace(expected=True, expected_mbps=named.speed_mbps, expected_duplex=named.duplex.lower())
     if item not in known:
         return facts
     port, about = interfaces.port(host, item), ethtool.about(host, item)
@@ -166,13 +166,13 @@ def _judge_link(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
 def _judge_speed(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     verdicts = []
     percent = 100.0 * facts.speed_mbps / facts.expected_mbps if facts.expected_mbps else 100.0
-    said = f"{facts.speed_mbps} Mbit/s, expected {facts.expected_mbps}"
+    message = f"{facts.speed_mbps} Mbit/s, expected {facts.expected_mbps}"
     if facts.expected_mbps and not facts.speed_mbps:
         verdicts.append(unknown(f"speed unknown, expected {facts.expected_mbps} Mbit/s: the driver reports none"))
     elif percent < limits["speed_percent_critical"]:
-        verdicts.append(critical(said, PLAYBOOK))
+        verdicts.append(critical(message, PLAYBOOK))
     elif percent < limits["speed_percent_warning"]:
-        verdicts.append(warning(said, PLAYBOOK))
+        verdicts.append(warning(message, PLAYBOOK))
     elif facts.slower_from and facts.slower_hours < limits["clear_after_hours"]:
         verdicts.append(warning(f"{facts.speed_mbps} Mbit/s, was {facts.slower_from} in an earlier run", PLAYBOOK))
     if facts.expected_duplex and not facts.duplex:
@@ -213,10 +213,10 @@ def _judge_frames(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
     }
     for name, count in counts.items():
         per_million = 1e6 * count / max(facts.frames + count, 1)
-        said = f"{count} frames {words[name]} since the last run ({per_million:.0f} per million)"
+        message = f"{count} frames {words[name]} since the last run ({per_million:.0f} per million)"
         if count >= limits[f"{name}_at_least"]:
             if per_million >= limits.get(f"{name}_per_million_critical", float("inf")):
-                verdicts.append(critical(said, PLAYBOOK))
+                verdicts.append(critical(message, PLAYBOOK))
             elif per_million >= limits[f"{name}_per_million_warning"]:
-                verdicts.append(warning(said, PLAYBOOK))
+                verdicts.append(warning(message, PLAYBOOK))
     return verdicts

@@ -120,7 +120,7 @@ def _count(host: Host, item: str) -> Counted:
         return Counted(timeouts, {}, str(error))
 
 
-def _note_counters(host: Host, item: str, counted: Counted, told: Sequence[Incident]) -> None:
+def _note_counters(host: Host, item: str, counted: Counted, reported: Sequence[Incident]) -> None:
     """Note the resets that counters saw since the last run and no kernel line told of."""
     counters = dict(counted.driver)
     if counted.timeouts is not None:
@@ -131,10 +131,10 @@ def _note_counters(host: Host, item: str, counted: Counted, told: Sequence[Incid
         key=lambda pair: pair[1].change,
         default=("", None),
     )
-    untold = most.change - sum(seen.times for seen in told if seen.kind == RESET) if most else 0
-    if most and untold > 0:
+    unreported = most.change - sum(seen.times for seen in reported if seen.kind == RESET) if most else 0
+    if most and unreported > 0:
         text = f"{name} grew by {most.change}"
-        host.state.add_incidents(SUBJECT, item, incidents.spread(RESET, host.now(), most.seconds, untold, text))
+        host.state.add_incidents(SUBJECT, item, incidents.spread(RESET, host.now(), most.seconds, unreported, text))
 
 
 def _told(host: Host, chain: Optional[incidents.IncidentSummary]) -> Tuple[Optional[float], str, str]:
@@ -145,7 +145,7 @@ def _told(host: Host, chain: Optional[incidents.IncidentSummary]) -> Tuple[Optio
 
 def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     verdicts = []
-    said = f"{facts.resets} resets {facts.reset_when}" if facts.resets != 1 else f"1 reset {facts.reset_when}"
+    message = f"{facts.resets} resets {facts.reset_when}" if facts.resets != 1 else f"1 reset {facts.reset_when}"
     recent = facts.reset_hours_ago is not None and facts.reset_hours_ago < limits["clear_after_hours"]
     failed = facts.fault_hours_ago is not None and facts.fault_hours_ago < limits["clear_after_hours"]
     if failed and facts.faults >= limits["faults_critical"]:
@@ -153,10 +153,10 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
             critical(f"{_named(facts)}failed {facts.fault_when}: {kernel_log.quoted(facts.fault_text)}", PLAYBOOK)
         )
     if recent and facts.resets_in_an_hour >= limits["resets_in_an_hour_critical"]:
-        many = f"{said}, up to {facts.resets_in_an_hour} in an hour: {kernel_log.quoted(facts.reset_text)}"
+        many = f"{message}, up to {facts.resets_in_an_hour} in an hour: {kernel_log.quoted(facts.reset_text)}"
         verdicts.append(critical(f"{_named(facts)}{many}", PLAYBOOK))
     elif recent and facts.resets >= limits["resets_warning"]:
-        verdicts.append(warning(f"{_named(facts)}{said}: {kernel_log.quoted(facts.reset_text)}", PLAYBOOK))
+        verdicts.append(warning(f"{_named(facts)}{message}: {kernel_log.quoted(facts.reset_text)}", PLAYBOOK))
     bad_bus = (
         facts.corrected_pcie_hours_ago is not None and facts.corrected_pcie_hours_ago < limits["clear_after_hours"]
     )
@@ -167,7 +167,7 @@ def judge(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
         verdicts.append(unknown(f"resets unknown: {_unseen(facts)}"))
     if verdicts:
         return combine(verdicts, healthy="")
-    return ok(f"no new reset{_quiet(facts, said)}")
+    return ok(f"no new reset{_quiet(facts, message)}")
 
 
 def _unseen(facts: Facts) -> str:

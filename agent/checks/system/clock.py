@@ -61,29 +61,29 @@ def find(host: Host) -> Sequence[str]:
 def look(host: Host, item: str) -> Facts:
     daemons = time_daemons.running(host)
     first = next(iter(daemons), "")
-    said = time_daemons.ask(host, first) if first else None
+    tracking = time_daemons.ask(host, first) if first else None
     kernel = host.kernel_clock()
     now = host.now()
-    if said is None:
+    if tracking is None:
         # Who cannot be asked (phc2sys) tells the kernel each time that it sets the clock
         updated_at = now - kernel.max_error_ms / time_daemons.ERROR_MS_PER_S if first else 0.0
     else:
-        updated_at = said.updated_at
-    offset_ms = kernel.offset_ms if said is None or said.offset_ms is None else said.offset_ms
-    told = not (first and time_daemons.leaves_kernel_unsynchronised(host, first))
+        updated_at = tracking.updated_at
+    offset_ms = kernel.offset_ms if tracking is None or tracking.offset_ms is None else tracking.offset_ms
+    reported = not (first and time_daemons.leaves_kernel_unsynchronised(host, first))
     # timesyncd's own words are those of its last packet, however long ago
     by_kernel = kernel.synchronised or first != TIMESYNCD
     return Facts(
         daemons=tuple(daemons),
-        source=first if said else KERNEL,
-        synchronised=said.synchronised and by_kernel if said else kernel.synchronised,
+        source=first if tracking else KERNEL,
+        synchronised=tracking.synchronised and by_kernel if tracking else kernel.synchronised,
         offset_ms=round(offset_ms, 3),
-        reference=said.reference if said else "",
-        own_clock=bool(said and said.own_clock),
+        reference=tracking.reference if tracking else "",
+        own_clock=bool(tracking and tracking.own_clock),
         unheard_s=round(max(now - updated_at, 0.0)) if updated_at else None,
         daemon_age_s=round(max(now - daemons[first].started_at, 0.0)) if first else None,
         kernel_max_error_ms=round(kernel.max_error_ms, 1),
-        kernel_synchronised=kernel.synchronised if told else None,
+        kernel_synchronised=kernel.synchronised if reported else None,
         serves=bool(host.expected.roles),
         guest_tools="" if first else time_daemons.guest_tools(host),
     )
@@ -126,18 +126,18 @@ def _judge_keeping(facts: Facts, limits: Mapping[str, Any]) -> Iterator[Verdict]
 
 
 def _judge_offset(facts: Facts, limits: Mapping[str, Any]) -> List[Verdict]:
-    off, said = abs(facts.offset_ms), f"clock off by {abs(facts.offset_ms):.0f} ms ({facts.source})"
+    off, message = abs(facts.offset_ms), f"clock off by {abs(facts.offset_ms):.0f} ms ({facts.source})"
     if off >= limits["offset_ms_critical"]:
-        return [critical(f"{said}, limit {limits['offset_ms_warning']} ms", PLAYBOOK)]
+        return [critical(f"{message}, limit {limits['offset_ms_warning']} ms", PLAYBOOK)]
     if off >= limits["offset_ms_warning"]:
-        return [warning(f"{said}, limit {limits['offset_ms_warning']} ms", PLAYBOOK)]
+        return [warning(f"{message}, limit {limits['offset_ms_warning']} ms", PLAYBOOK)]
     return []
 
 
 def _unsynchronised(facts: Facts) -> str:
     if facts.guest_tools:
-        said = f"only {facts.guest_tools} set the clock, from the hypervisor, and the kernel is not synchronised"
-        return f"{said}: offset unknown; run chronyd or ntpd"
+        message = f"only {facts.guest_tools} set the clock, from the hypervisor, and the kernel is not synchronised"
+        return f"{message}: offset unknown; run chronyd or ntpd"
     if not facts.daemons:
         return "no time daemon is running and the kernel's clock is not synchronised"
     since = f"; last synchronised {_ago(facts.unheard_s)} ago" if facts.unheard_s else ""

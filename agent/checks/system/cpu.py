@@ -90,7 +90,7 @@ def intervals(samples: Sequence[Sequence[float]]) -> Facts:
 def judge(facts: Union[LoadFacts, Facts], limits: Mapping[str, Any]) -> Verdict:
     if isinstance(facts, LoadFacts):
         return _judge_load(facts, limits)
-    found = [warning(said, SHARES[name][1]) for name in SHARES for said in _held(facts, name, limits)]
+    found = [warning(message, SHARES[name][1]) for name in SHARES for message in _held(facts, name, limits)]
     shares = ", ".join(f"{name} {getattr(facts, f'{name}_percent')[0]:.0f} %" for name in SHARES)
     return combine(found, healthy=f"{shares} in the last {_minutes(facts.interval_s[0])}")
 
@@ -99,8 +99,8 @@ def _judge_load(facts: LoadFacts, limits: Mapping[str, Any]) -> Verdict:
     each = facts.load_15_minutes / facts.processors
     highest = limits["load_per_cpu_warning"]
     processors = count_of(facts.processors, "CPU")
-    said = f"15-min load average {facts.load_15_minutes:.1f} on {processors} ({each:.2f}/CPU)"
-    return warning(f"{said}, limit {highest}/CPU") if each > highest else ok(said)
+    message = f"15-min load average {facts.load_15_minutes:.1f} on {processors} ({each:.2f}/CPU)"
+    return warning(f"{message}, limit {highest}/CPU") if each > highest else ok(message)
 
 
 def _held(facts: Facts, name: str, limits: Mapping[str, Any]) -> List[str]:

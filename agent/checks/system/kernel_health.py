@@ -186,24 +186,24 @@ def _judge_kind(item: str, row: Sequence[Any], limits: Mapping[str, Any]) -> Lis
     kind, count, in_an_hour, hours_ago, text = row
     if hours_ago >= limits["clear_after_hours"]:
         return []
-    said = f"{count_of(count, kind)}, last {hours_ago:.0f} h ago: {kernel_log.quoted(text)}"
+    message = f"{count_of(count, kind)}, last {hours_ago:.0f} h ago: {kernel_log.quoted(text)}"
     if item == BLOCKED:
-        return [critical(said, "hung-disk")] if count >= limits["blocked_tasks_critical"] else []
+        return [critical(message, "hung-disk")] if count >= limits["blocked_tasks_critical"] else []
     if item == THROTTLING:
-        return [warning(said, HEAT_PLAYBOOK)] if count >= limits["throttle_lines_warning"] else []
+        return [warning(message, HEAT_PLAYBOOK)] if count >= limits["throttle_lines_warning"] else []
     if kind == lines.HARD_LOCKUP and count >= limits["hard_lockups_critical"]:
-        return [critical(said, PLAYBOOK)]
+        return [critical(message, PLAYBOOK)]
     if in_an_hour >= limits["stalls_in_an_hour_critical"]:
-        return [critical(f"{said}; {in_an_hour} in an hour", PLAYBOOK)]
-    return [warning(said, PLAYBOOK)] if count >= limits["stalls_warning"] else []
+        return [critical(f"{message}; {in_an_hour} in an hour", PLAYBOOK)]
+    return [warning(message, PLAYBOOK)] if count >= limits["stalls_warning"] else []
 
 
 def _judge_counters(facts: Facts, limits: Mapping[str, Any]) -> Verdict:
     per_hour = facts.throttled_per_hour
-    said = f"{facts.throttled} thermal throttling events of one CPU since boot"
+    message = f"{facts.throttled} thermal throttling events of one CPU since boot"
     if per_hour is not None and per_hour >= limits["throttled_per_hour_warning"]:
-        return warning(f"{said}, {per_hour:.0f}/h since the last run", HEAT_PLAYBOOK)
-    return ok(said if facts.throttled else "no thermal throttling since boot")
+        return warning(f"{message}, {per_hour:.0f}/h since the last run", HEAT_PLAYBOOK)
+    return ok(message if facts.throttled else "no thermal throttling since boot")
 
 
 def _judge_clock_source(facts: Facts) -> Verdict:

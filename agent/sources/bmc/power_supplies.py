@@ -100,12 +100,12 @@ def _is_status(sensor: Sensor) -> bool:
 def _taken_together(number: int, group: List[Sensor]) -> PowerSupply:
     status = [sensor for sensor in group if _is_status(sensor)]
     states = tuple(dict.fromkeys(event for sensor in status for event in sensor.events))
-    told = {fault(event) for event in states}
+    faults_seen = {fault(event) for event in states}
     return PowerSupply(
         _name(status[0].name, number),
         number,
         _present(status, states),
-        tuple(kind for kind, _words in FAULTS if kind in told),
+        tuple(kind for kind, _words in FAULTS if kind in faults_seen),
         states,
         tuple(note for sensor in group for note in _notes(sensor)),
         tuple(group),

@@ -63,14 +63,14 @@ def covered(host: Host, mount: Mount) -> str:
 def compare(host: Host, expected: ExpectedMount, mount: Mount) -> Comparison:
     """Serial number (or WWN), file-system UUID and device of what is mounted, against the expected."""
     wrong: List[str] = []
-    untold: List[str] = []
+    unreported: List[str] = []
     same: List[str] = []
     for words, test in _questions(host, expected, mount):
         try:
             (same if test() else wrong).append(words)
         except CannotTell as error:
-            untold.append(f"whether it is {words}: {error}")
-    return Comparison(tuple(wrong), tuple(untold), tuple(same))
+            unreported.append(f"whether it is {words}: {error}")
+    return Comparison(tuple(wrong), tuple(unreported), tuple(same))
 
 
 def owner(host: Host, mount: Mount) -> str:
@@ -106,10 +106,10 @@ def drift(host: Host, mount: Mount) -> Drift:
         return Drift("" if kept else "not in /etc/fstab: not mounted after a reboot")
     listed = mount_table.in_effect(entry.options)
     now = set(mount.options) & set(mount_table.SHOWN)
-    problem, untold = _other_device(host, entry.source, mount)
+    problem, unreported = _other_device(host, entry.source, mount)
     if "noauto" in entry.options and "x-systemd.automount" not in entry.options:
         problem = problem or "noauto in /etc/fstab: not mounted after a reboot"
-    return Drift(problem, untold, tuple(sorted(listed - now)), tuple(sorted(now - listed)))
+    return Drift(problem, unreported, tuple(sorted(listed - now)), tuple(sorted(now - listed)))
 
 
 def _is_mounted_by_others(host: Host, mount: Mount) -> bool:

@@ -42,8 +42,8 @@ def rules(host: Host) -> Rules:
     legacy = [chain for one in saved if not one.of_nftables for chain in one.chains]
     compatible = [chain for one in saved if one.of_nftables for chain in one.chains]
     # what iptables-nft made is told better by iptables-save, which knows its own matches
-    told = {(chain.family, chain.table) for chain in compatible}
-    native = [chain for chain in by_nft if (chain.family, chain.table) not in told]
+    reported = {(chain.family, chain.table) for chain in compatible}
+    native = [chain for chain in by_nft if (chain.family, chain.table) not in reported]
     mechanisms = [("nftables", native), ("iptables", compatible + legacy)]
     return Rules(
         tuple(native + compatible + legacy),

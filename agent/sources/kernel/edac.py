@@ -92,8 +92,8 @@ def _of_row(host: Host, base: str, row: str) -> List[Dimm]:
 def _not_assigned(host: Host, base: str, name: str, found: Sequence[Dimm]) -> List[Dimm]:
     """Errors that the controller counted and assigned to no DIMM."""
     left: Dict[str, int] = {}
-    told = {"ce": [dimm.corrected or 0 for dimm in found], "ue": [dimm.uncorrected or 0 for dimm in found]}
-    for kind, counts in told.items():
+    reported = {"ce": [dimm.corrected or 0 for dimm in found], "ue": [dimm.uncorrected or 0 for dimm in found]}
+    for kind, counts in reported.items():
         total, unknown = (_count(host, f"{base}/{kind}{part}_count") for part in ("", "_noinfo"))
         left[kind] = max((total or 0) - sum(counts), unknown or 0)
     if any(left.values()) or not found:

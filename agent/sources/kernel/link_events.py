@@ -68,6 +68,6 @@ def _note_flaps(host: Host, item: str) -> None:
     """Note the lost links that the kernel counted since the last run and told no line of."""
     count: Optional[int] = interfaces.link_went_down(host, item)
     grown = None if count is None else host.state.delta(f"{SUBJECT}/{item}/downs", count)
-    told = sum(seen.times for seen in news(host).incidents.get(item, []) if seen.kind == LINK_DOWN)
-    if grown and grown.change > told:
-        host.state.add_incidents(SUBJECT, item, [Incident(LINK_DOWN, host.now(), grown.change - told)])
+    reported = sum(seen.times for seen in news(host).incidents.get(item, []) if seen.kind == LINK_DOWN)
+    if grown and grown.change > reported:
+        host.state.add_incidents(SUBJECT, item, [Incident(LINK_DOWN, host.now(), grown.change - reported)])

@@ -156,17 +156,17 @@ def sightings(new: Sequence[Record], all_records: Sequence[Record]) -> List[Sigh
     numbers = {record.seq for record in new}
     found += [(NAMES_BANK, seen) for seen in cper_lines.sightings(all_records) if seen.record.seq in numbers]
     found.sort(key=lambda pair: pair[1].record.seq)
-    told: Dict[Tuple[int, str], List[float]] = {}
+    reported: Dict[Tuple[int, str], List[float]] = {}
     for vague, seen in found:
-        told.setdefault((vague, seen.kind), []).append(seen.record.at)
-    return [seen for vague, seen in found if not _told_better(vague, seen, told)]
+        reported.setdefault((vague, seen.kind), []).append(seen.record.at)
+    return [seen for vague, seen in found if not _told_better(vague, seen, reported)]
 
 
-def _told_better(vague: int, seen: Sighting, told: Mapping[Tuple[int, str], List[float]]) -> bool:
+def _told_better(vague: int, seen: Sighting, reported: Mapping[Tuple[int, str], List[float]]) -> bool:
     """Whether a form that names the part better tells of the same kind at the same moment; times are rising."""
     earliest = seen.record.at - MOMENT_S
     for better in range(vague):
-        times = told.get((better, seen.kind), [])
+        times = reported.get((better, seen.kind), [])
         next_one = bisect.bisect_left(times, earliest)
         if next_one < len(times) and times[next_one] <= seen.record.at + MOMENT_S:
             return True

@@ -155,8 +155,8 @@ def transmit_timeouts(host: Host, interface: str) -> Optional[int]:
     except CannotTell:
         return None
     counts = [number(host, interface, f"queues/{queue}/tx_timeout") for queue in queues if queue.startswith("tx-")]
-    told = [count for count in counts if count is not None]
-    return sum(told) if told else None
+    reported = [count for count in counts if count is not None]
+    return sum(reported) if reported else None
 
 
 def cards(host: Host, names: Sequence[str]) -> Tuple[str, ...]:

@@ -154,5 +154,5 @@ def _groups(level: str, segments: List[Segment]) -> Tuple[Tuple[int, ...], ...]:
     found: Dict[str, List[int]] = {}
     for at, segment in enumerate(segments):
         found.setdefault(segment.group, []).append(at)
-    told = [tuple(slots) for group, slots in found.items() if len(slots) > 1 and (group or len(slots) == 2)]
-    return tuple(told)
+    reported = [tuple(slots) for group, slots in found.items() if len(slots) > 1 and (group or len(slots) == 2)]
+    return tuple(reported)

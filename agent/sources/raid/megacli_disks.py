@@ -79,21 +79,21 @@ def parse_batteries(text: str) -> Dict[str, str]:
     CannotTell if the text tells of no adapter, or of one neither that it has no battery nor how that is.
     """
     found: Dict[str, List[str]] = {}
-    told: Set[str] = set()
+    reported: Set[str] = set()
     number = ""
     for row in text.splitlines():
         adapter, absent = BATTERY.match(row.strip()), NO_BATTERY.match(row.strip())
         if adapter or absent:
             number = (adapter or absent).group(1)  # type: ignore[union-attr]
             found.setdefault(number, [])
-            told.update({number} if absent else ())
+            reported.update({number} if absent else ())
         name, _, value = (part.strip() for part in row.partition(":"))
         if number and name in STATE:
-            told.add(number)
+            reported.add(number)
             found[number] += [] if value.lower() in GOOD_BATTERY else [f"battery {value[:60] or 'state unknown'}"]
         elif number and name in ENDS and value.lower() == "yes":
             found[number].append(f"battery: {name.lower()}")
-    silent = sorted(set(found) - told)
+    silent = sorted(set(found) - reported)
     if not found or silent or END not in text:
         raise CannotTell("MegaCli reports neither a battery state nor that there is no battery")
     return {number: f"{words[0]}: write cache not protected" if words else "" for number, words in found.items()}

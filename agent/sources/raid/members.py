@@ -43,9 +43,9 @@ def _smart(host: Host, member: Member) -> Tuple[str, str]:
         return "", f"its SMART data cannot be read ({error})"
     item = smart_disks.item_at(host, f"/dev/{member.disk}", member.kind)
     found = smart_rules.verdicts(facts, host.limits("smart", {**smart_rules.LIMITS, **LAST_COPY}, item))
-    untold = [verdict.reason for verdict in found if verdict.status == UNKNOWN]
-    told = [verdict.reason for verdict in found if verdict.status != UNKNOWN]
-    return "; ".join(told), untold[0] if untold else "SMART reports no fault"
+    unreported = [verdict.reason for verdict in found if verdict.status == UNKNOWN]
+    reported = [verdict.reason for verdict in found if verdict.status != UNKNOWN]
+    return "; ".join(reported), unreported[0] if unreported else "SMART reports no fault"
 
 
 def errors_of(host: Host, array: Array, member: Member) -> Tuple[str, int, float]:

@@ -148,14 +148,14 @@ def _pool(rows: List[str]) -> Pool:
         if colon and not row.startswith("\t"):
             pairs.setdefault(name.strip(), value.strip())
     vdevs = tuple(_vdev(*match.groups()) for match in map(ROW.match, rows) if match and match.group(2) != "NAME")
-    told = pairs.get("errors", "")
-    if not told:
+    reported = pairs.get("errors", "")
+    if not reported:
         raise CannotTell("zpool's output is truncated: no line of errors")
     resilver = -1.0
     if "resilver in progress" in pairs.get("scan", ""):
         done = next(filter(None, map(DONE.search, rows)), None)
         resilver = min(float(done.group(1).strip(".") or 0), 100.0) if done and done.group(1).count(".") < 2 else 0.0
-    damaged = "" if told == "No known data errors" else told[:80]
+    damaged = "" if reported == "No known data errors" else reported[:80]
     return Pool(pairs.get("pool", "")[:80], pairs.get("state", ""), vdevs, damaged, resilver)
 
 

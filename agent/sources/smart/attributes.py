@@ -65,8 +65,8 @@ def ata_wear(model: str, *given: Any) -> Optional[int]:
     """Percentage Used of an ATA drive, as its statistics log tells: 255 there means that it does not."""
     if quirks.WEAR_STATISTIC in quirks.untrue(model):
         return None
-    told = [percent(value) for value in given]
-    return next((value for value in told if value not in (None, NOT_TOLD)), None)
+    reported = [percent(value) for value in given]
+    return next((value for value in reported if value not in (None, NOT_TOLD)), None)
 
 
 def with_attributes(facts: Facts, rows: Sequence[Attribute]) -> Facts:

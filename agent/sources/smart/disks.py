@@ -179,8 +179,8 @@ def found(host: Host) -> Dict[str, Member]:
     all_named = all(any(is_named(name, member) for member in members) for name in host.expected.disks)
     unread = [m for m in members if not m.skip and not (all_named and (m.serial or m.wwn))]
     answers = read_all(host, unread, in_haste=_labels_before(host))
-    told = [_told(member, answers.get(member.label)) for member in members]
-    return _once_each(told, _labels(host, told))
+    reported = [_told(member, answers.get(member.label)) for member in members]
+    return _once_each(reported, _labels(host, reported))
 
 
 def item_at(host: Host, path: str, kind: str) -> str:
