@@ -54,7 +54,9 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
     ],
 }
 # What other packages may import of the agent; agent/api names what they may use of its checks and sources.
-AGENT_FOR_OTHERS = {"api", "status", "report", "host", "engine", "expected", "state", "formats", "recording"}
+AGENT_FOR_OTHERS = {
+    "api", "atomic_file", "engine", "expected", "formats", "host", "recording", "report", "state", "status",
+}  # fmt: skip
 OF_THE_AGENT_ITSELF = {"__version__"}
 PACKAGES = {
     "agent": {"agent"},
