@@ -164,7 +164,7 @@ def test_a_limit_of_the_disk_counts_for_smart_and_raid_alike(smart: Smart, seria
         return found["raid", "md0"].verdict.reason, found["smart", "ZAsdd"].status
 
     reason, status = reason_and_status(accepted)
-    assert "SMART finds no fault in it" in reason and status == "ok"
+    assert "SMART reports no fault" in reason and status == "ok"
     reason, status = reason_and_status(for_another)
     assert "one failure from data loss" in reason and status == "warning"
 
@@ -175,7 +175,7 @@ def test_the_limit_of_a_disk_counts_whichever_path_the_array_names(smart: Smart)
 
     assert members.health(host, Member("disk 3", 3, "online", disk="bus/0", kind="megaraid,3")) == (
         "",
-        "SMART finds no fault in it",
+        "SMART reports no fault",
     )
 
 
