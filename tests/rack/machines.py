@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tests.rack import cpio
 
 FILES = pathlib.Path(__file__).parent / "files"
-STAND_IN = pathlib.Path(__file__).parent.parent / "real" / "stand_in_broker.py"
+STAND_IN = pathlib.Path(__file__).parent.parent / "real" / "parts" / "stand_in_broker.py"
 RAM_MB = 640
 WANTED = "etc/systemd/system/multi-user.target.wants"
 PRIVATE = ("etc/ssh/ssh_host_ed25519_key", "root/.ssh/authorized_keys")
