@@ -87,7 +87,7 @@ def test_a_roll_is_read_back_as_it_stands(tmp_path: pathlib.Path) -> None:
     first.write("host", host="kafka-a01", run="r1")
     first.write("done", host="kafka-a01")
     first.write("host", host="kafka-a02", run="r2")
-    with pytest.raises(rolling.InUse, match="ann carries"):
+    with pytest.raises(rolling.InUse, match="in use by ann"):
         rolling.reopen(str(tmp_path), first.id, "bob")
     first.close()
     with open(first.path, "a") as file:

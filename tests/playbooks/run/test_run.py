@@ -355,9 +355,9 @@ def test_a_playbook_that_was_changed_since_the_plan_is_refused(desk: Desk) -> No
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("run", "none"), "there is no playbook named 'none'"),
+        (("run", "none"), "no playbook named 'none'"),
         (("run", "book", "--choose", "\x1b[2J"), "--choose: expected NEED=NAME"),
-        (("show", "no\x1b[31mne"), "there is no playbook named 'no"),
+        (("show", "no\x1b[31mne"), "no playbook named 'no"),
         (("run", "book", "--host", "kafka-a01"), "without an inventory (-i) a playbook applies to this machine"),
         (("run", "book", "-i", "none.yaml"), "--host is required"),
         (("run", "book", "-i", "none.yaml", "--host", "a"), "none.yaml: cannot be read"),
