@@ -8,7 +8,7 @@ from typing import Any
 from agent.formats.text import printable
 from inventory.model import Cluster
 from playbooks.executors import kafka_actions, kafka_throttle
-from playbooks.executors.kafka_actions import ActFailed, CannotMove, CannotRead, RunOptions
+from playbooks.executors.kafka_actions import ActFailed, CannotMove, CannotRead, KafkaPlan
 from playbooks.plan.template import Action
 from playbooks.run import changes
 from playbooks.run.prompt import Stopped
@@ -60,7 +60,7 @@ def _unthrottle(session: Session, action: Action, cluster: Cluster) -> None:
     session.show("   throttle removed")
 
 
-def _changed(wanted: RunOptions) -> dict[str, list[Any]]:
+def _changed(wanted: KafkaPlan) -> dict[str, list[Any]]:
     """Of leaders that go away, the order of replicas that is to come back; of a drain, what holds it back."""
     if wanted.act == kafka_actions.AWAY:
         return changes.of_orders(wanted.before, {one.name: new for one, new in wanted.moves.items()})
@@ -117,7 +117,7 @@ def _cluster(session: Session) -> Cluster:
     return cluster
 
 
-def _wanted(session: Session, action: Action, act: str, cluster: Cluster) -> RunOptions:
+def _wanted(session: Session, action: Action, act: str, cluster: Cluster) -> KafkaPlan:
     try:
         facts, most = kafka_actions.look(cluster), receivers.limit_of(cluster)
         return kafka_actions.plan(act, facts, broker_id(session), before(session), most, action.step.mb_per_second)
@@ -128,7 +128,7 @@ def _wanted(session: Session, action: Action, act: str, cluster: Cluster) -> Run
         raise Failed(printable(str(error))) from error
 
 
-def _carry_out(session: Session, action: Action, wanted: RunOptions, cluster: Cluster) -> None:
+def _carry_out(session: Session, action: Action, wanted: KafkaPlan, cluster: Cluster) -> None:
     try:
         kafka_actions.carry_out(wanted, cluster, action.step.seconds, session.show)
     except ActFailed as error:

@@ -36,7 +36,7 @@ class ActFailed(SmokeError):
 
 
 @dataclass(frozen=True)
-class RunOptions:
+class KafkaPlan:
     """What an act would do. moves: partition -> its replicas then. leaders: to be elected. words: for a person.
 
     throttle: what holds the copying back meanwhile. under_way: moves of a drain that was begun before.
@@ -71,7 +71,7 @@ def look(cluster: Cluster) -> KafkaFacts:
 def plan(
     act: str, facts: KafkaFacts, broker: int | None, before: Order, most_percent: float = MOST_PERCENT,
     mb_per_second: int = MB_PER_SECOND,
-) -> RunOptions:  # fmt: skip
+) -> KafkaPlan:  # fmt: skip
     """What there is to do. before: the order of replicas before leaders were moved away. CannotMove.
 
     most_percent: how full a drain may make a disk. mb_per_second: so much of it each broker sends and takes at most.
@@ -88,7 +88,7 @@ def plan(
     return _drain(facts, broker, most_percent, mb_per_second)
 
 
-def _drain(facts: KafkaFacts, broker: int, most_percent: float, mb_per_second: int) -> RunOptions:
+def _drain(facts: KafkaFacts, broker: int, most_percent: float, mb_per_second: int) -> KafkaPlan:
     partitions = facts.partitions or ()
     under_way = tuple(one for one in partitions if broker in one.removing)
     rest = [one for one in partitions if one not in under_way]
@@ -104,27 +104,27 @@ def _drain(facts: KafkaFacts, broker: int, most_percent: float, mb_per_second: i
     throttle = kafka_throttle.wanted(moves, living, facts.throttled or (), mb_per_second) if moves else {}
     if throttle:
         words.append(f"throttled to {mb_per_second} MB/s per broker until the copy has finished")
-    return RunOptions(DRAIN, tuple(words), moves, throttle=throttle, under_way=under_way)
+    return KafkaPlan(DRAIN, tuple(words), moves, throttle=throttle, under_way=under_way)
 
 
-def cancel(partitions: Sequence[Partition]) -> RunOptions:
+def cancel(partitions: Sequence[Partition]) -> KafkaPlan:
     """Call off what is under way of these partitions."""
     moving = tuple(one for one in partitions if one.adding or one.removing)
-    return RunOptions(CANCEL, (f"cancels {len(moving)} reassignments", *(one.name for one in moving[:10])),
+    return KafkaPlan(CANCEL, (f"cancels {len(moving)} reassignments", *(one.name for one in moving[:10])),
                   cancelled=moving)  # fmt: skip
 
 
-def _elect(partitions: Sequence[Partition], broker: int | None, before: Order) -> RunOptions:
+def _elect(partitions: Sequence[Partition], broker: int | None, before: Order) -> KafkaPlan:
     moves = kafka_moves.back(partitions, before)
     whose = "" if broker is None else f" of broker {broker}"
     put_back = [one._replace(replicas=moves.get(one, one.replicas)) for one in partitions]
     leaders = tuple(kafka_moves.home(put_back, broker))
     words = (f"restores the replica order of {len(moves)} partitions and elects {len(leaders)} preferred "
              f"leaders{whose}; no data moves")  # fmt: skip
-    return RunOptions(ELECT, (words, *(one.name for one in leaders[:10])), moves, leaders)
+    return KafkaPlan(ELECT, (words, *(one.name for one in leaders[:10])), moves, leaders)
 
 
-def _away(partitions: Sequence[Partition], broker: int) -> RunOptions:
+def _away(partitions: Sequence[Partition], broker: int) -> KafkaPlan:
     moves = kafka_moves.last_place(partitions, broker)
     stuck = kafka_moves.stuck(partitions, broker)
     leaders = tuple(one._replace(replicas=new) for one, new in moves.items() if one.leader == broker)
@@ -133,10 +133,10 @@ def _away(partitions: Sequence[Partition], broker: int) -> RunOptions:
         *kafka_moves.words(moves),
     ]
     words += [f"{name} keeps its leader: no other replica is in sync" for name in stuck[:10]]
-    return RunOptions(AWAY, tuple(words), moves, leaders)
+    return KafkaPlan(AWAY, tuple(words), moves, leaders)
 
 
-def carry_out(wanted: RunOptions, cluster: Cluster, seconds: float, show: Show) -> None:
+def carry_out(wanted: KafkaPlan, cluster: Cluster, seconds: float, show: Show) -> None:
     """Do it, and wait until it is so. ActFailed, CannotRead."""
     until = time.monotonic() + seconds
     admin = reader.connect(cluster.kafka, client_properties.of(cluster.name))
@@ -176,7 +176,7 @@ def _failure(error: Exception) -> Exception:
     return error
 
 
-def _batches(wanted: RunOptions) -> list[Moves]:
+def _batches(wanted: KafkaPlan) -> list[Moves]:
     """A drain goes step by step; changes of order all at once."""
     rows = sorted(wanted.moves.items())
     size = AT_ONCE if wanted.act == DRAIN else max(len(rows), 1)
@@ -224,5 +224,5 @@ def _topic_partition(one: Partition) -> Any:
     return TopicPartition(one.topic, one.number)
 
 
-__all__ = ["ActFailed", "CannotMove", "CannotRead", "RunOptions", "cancel", "carry_out", "look", "plan",
+__all__ = ["ActFailed", "CannotMove", "CannotRead", "KafkaPlan", "cancel", "carry_out", "look", "plan",
            "unthrottle"]  # fmt: skip
