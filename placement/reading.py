@@ -24,7 +24,7 @@ BITS = 8
 
 
 def read(wanted: RunOptions) -> Snapshot:
-    """Of the one cluster that the inventory or --cluster names. PlacementError, or asking.CannotAsk."""
+    """Of the one cluster that the inventory or --cluster names. PlacementError, or run.CannotAsk."""
     from smoketests.cluster import services
     from smoketests.results import run
 

@@ -21,7 +21,7 @@ __all__ = ["PURPOSES", "Decision", "Maintenance", "RuleResult", "decide"]
 def decide(maintenance: Maintenance, wanted: run.RunOptions, say: Callable[[str], None]) -> Decision:
     """One reading, judged and kept in the store. wanted: inventories, ssh access, deadline, store.
 
-    say: is told, line by line, what a person should know beside it. asking.CannotAsk for a question that makes no
+    say: is told, line by line, what a person should know beside it. run.CannotAsk for a question that makes no
     sense: a host that is not there, no disk named, a rule that cannot be accepted.
     """
     from smoketests.gate import decision_store, evaluate

@@ -35,7 +35,7 @@ MOST_MINUTES = 14 * 24 * 60
 
 
 def look(maintenance: Maintenance, wanted: run.RunOptions, say: Callable[[str], None]) -> Decision:
-    """One reading, judged, kept nowhere. asking.CannotAsk for a question that makes no sense."""
+    """One reading, judged, kept nowhere. run.CannotAsk for a question that makes no sense."""
     started = time.monotonic()
     run_id, at = uuid.uuid4().hex, time.time()
     maintenance, situation = _situation(maintenance, wanted, run_id, at, say)
@@ -50,7 +50,7 @@ def look(maintenance: Maintenance, wanted: run.RunOptions, say: Callable[[str], 
 
 
 def resolved(maintenance: Maintenance, wanted: run.RunOptions) -> tuple[Maintenance, Inventory, Cluster, list[Host]]:
-    """The question with the hosts' names and their cluster, checked; asking.CannotAsk with the reason."""
+    """The question with the hosts' names and their cluster, checked; run.CannotAsk with the reason."""
     _check(maintenance, wanted.store)
     limit, cluster = ",".join(maintenance.hosts), maintenance.cluster or wanted.cluster
     inventory, chosen = run.load(replace(wanted, limit=limit, cluster=cluster, role="", layout=""))

@@ -181,6 +181,8 @@ def process(host: Host, pid: int) -> Tuple[str, str]:
 
     311 (python3) D 1 311 311 0 -1 4194624 1113 0 0 0 3 1 0 0 20 0 1 0 8841 …
     """
+    if not pid:
+        return "", ""  # no process is behind the answer: a recorded one
     try:
         words = host.read(f"/proc/{pid}/stat").rpartition(")")[2].split()
     except CannotTell:
