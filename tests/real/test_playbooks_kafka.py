@@ -162,7 +162,7 @@ def test_with_no_go_nothing_is_done(site: GateSite, desk: Desk) -> None:
         site.kafka.settle()
 
     assert answer.returncode == 2, answer.stdout + answer.stderr
-    assert "the gate says NO-GO" in answer.stderr
+    assert "the gate's answer is NO-GO" in answer.stderr
     assert not (desk.folder / "end").exists() and kept == ["NO-GO"]
     assert lock.held(str(desk.store)) == []
 
