@@ -11,10 +11,10 @@ import pytest
 from agent.host import CannotTell
 from agent.machine import fs_worker
 from agent.recording.allowed import Keeper
-from agent.sources.bmc import event_log_records
+from agent.sources.bmc import event_log
 from agent.sources.kafka import log_events
 from agent.sources.network import ethtool
-from agent.sources.raid import arcconf, mdstat, megacli, ssacli_rows
+from agent.sources.raid import arcconf, mdstat, megacli, ssacli
 from tests import worst_cases
 from tests.worst_cases import Found
 
@@ -88,9 +88,9 @@ def test_a_line_of_a_megabyte_holds_no_parser(line: str, tmp_path: pathlib.Path)
     parsers: list[Callable[[str], object]] = [
         lambda text: log_events.events(text, "+0000"),
         lambda text: arcconf.parse("1", f"Controller Status : Optimal\n{text}"),
-        lambda text: ssacli_rows.read(f"Smart Array P410i in Slot 0\n   Array A\n {text}"),
+        lambda text: ssacli.read(f"Smart Array P410i in Slot 0\n   Array A\n {text}"),
         lambda text: megacli.parse(f"Adapter #0\nVirtual Drive: 0\n{text}"),
-        lambda text: event_log_records.parse_events(text) + event_log_records.parse_events(f"1 | 2 | 3 | 4 | {text}"),
+        lambda text: event_log.parse_events(text) + event_log.parse_events(f"1 | 2 | 3 | 4 | {text}"),
         lambda text: mdstat.parse(f"md0 : active raid1 {text}"),
         lambda text: ethtool.parse_link(text),
         lambda text: Keeper().text("x", text),

@@ -18,7 +18,7 @@ import paramiko
 import inventory
 from agent import expected
 from agent.host import Answer, CannotTell
-from agent.sources.bmc import event_log_records, ipmitool, power_supplies, sensors
+from agent.sources.bmc import event_log, ipmitool, power_supplies, sensors
 from agent.sources.disks import diskstats, mount_table
 from agent.sources.firewall import evaluate as packet_filter
 from agent.sources.firewall import iptables, nftables, ruleset
@@ -111,9 +111,9 @@ def _sensors(text: str) -> None:
 
 
 def _events_of_the_bmc(text: str) -> None:
-    for event in event_log_records.parse_events(text):
-        event_log_records.memory_kind(event)
-        event_log_records.dimm(event)
+    for event in event_log.parse_events(text):
+        event_log.memory_kind(event)
+        event_log.dimm(event)
 
 
 def _fate(chains: Sequence[Any]) -> None:
@@ -233,7 +233,7 @@ FAMILIES: dict[str, Family] = {
         ["agent/sources/kernel/*_lines.py", *_tests("line_patterns", "log", "disk_errors", "nic_resets")],
     ),
     "ipmi": Family(
-        {"sensors": _sensors, "chassis": ipmitool.parse_chassis, "sel_info": event_log_records.parse_info,
+        {"sensors": _sensors, "chassis": ipmitool.parse_chassis, "sel_info": event_log.parse_info,
          "sel": _events_of_the_bmc},
         ["tests/machines/*/run/ipmitool*", "tests/agent/sources/bmc/handmade_bmc.py",
          *_tests("sensors", "event_log", "power", "chassis")],

@@ -18,8 +18,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from agent.host import Host
 from agent.named_tuples import NamedTuple
-from agent.sources.kernel import link_events
 from agent.sources.kernel import log as kernel_log
+from agent.sources.kernel import nic_events
 from agent.sources.network import bonding, ethtool, interfaces
 from agent.status import Verdict, combine, critical, ok, unknown, warning
 
@@ -93,7 +93,7 @@ class Facts(NamedTuple):
 
 
 def find(host: Host) -> Sequence[str]:
-    link_events.news(host)
+    nic_events.news(host)
     return [*interfaces.watched(host), *([CARDS] if len(host.expected.interfaces) > 1 else [])]
 
 
@@ -109,7 +109,7 @@ def look(host: Host, item: str) -> Facts:
     port, about = interfaces.port(host, item), ethtool.about(host, item)
     parts: Dict[str, Any] = {
         **port._asdict(),
-        **link_events.note(host, item, port)._asdict(),
+        **nic_events.note(host, item, port)._asdict(),
         **interfaces.frames(host, item, about.crc)._asdict(),
         **interfaces.load(host, item)._asdict(),
         **bonding.place(host, item)._asdict(),

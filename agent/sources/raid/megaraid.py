@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Sequence
 
 from agent.host import CannotTell, Host, ToolMissing
 from agent.lazy_regex import pattern
-from agent.sources.raid import megacli, megacli_disks, storcli
+from agent.sources.raid import megacli, storcli
 from agent.sources.raid.arrays import Array, Controller, Member
 from agent.sources.raid.tools import TOOL_DEADLINE_S, first_tool, link, names, text, whole
 
@@ -55,7 +55,7 @@ def _by_megacli(host: Host) -> List[Controller]:
 
 def _megacli_disks(host: Host, tool: str) -> Dict[str, List[str]]:
     answer = host.run(tool, "-PDList", "-aALL", "-NoLog", deadline_s=TOOL_DEADLINE_S)
-    disks = megacli_disks.parse_disks(whole("MegaCli", answer))
+    disks = megacli.parse_disks(whole("MegaCli", answer))
     return {
         number: [f"disk in {place} {words}" for place, words in of.troubles.items()] for number, of in disks.items()
     }
@@ -64,7 +64,7 @@ def _megacli_disks(host: Host, tool: str) -> Dict[str, List[str]]:
 def _megacli_batteries(host: Host, tool: str) -> Dict[str, List[str]]:
     """It ends with an error where an adapter has no battery, so the text tells."""
     answer = host.run(tool, "-AdpBbuCmd", "-GetBbuStatus", "-aALL", "-NoLog", deadline_s=TOOL_DEADLINE_S)
-    batteries = megacli_disks.parse_batteries(answer.out)
+    batteries = megacli.parse_batteries(answer.out)
     return {number: [words] if words else [] for number, words in batteries.items()}
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from agent.expected import Expected, ExpectedMount
 from agent.host import Answer, CannotTell, Disk
-from agent.sources.raid import arcconf, controllers, megacli_disks, storcli, zfs
+from agent.sources.raid import arcconf, controllers, megacli, storcli, zfs
 from agent.sources.raid import boss as raid_boss
 from agent.status import Finding
 from tests.agent.checks.disks.test_raid_controllers import found, machine, megacli_says
@@ -120,7 +120,7 @@ def test_a_write_cache_that_is_set_on_and_is_off_is_a_warning() -> None:
     assert finding.status == "warning" and "write-through" in finding.verdict.reason
 
 
-def megacli(**said: Any) -> Dict[str, Finding]:
+def with_megacli(**said: Any) -> Dict[str, Finding]:
     return found(machine("megaraid_sas", megacli_says(outputs.megacli(), **said)))
 
 
@@ -134,7 +134,7 @@ def megacli(**said: Any) -> Dict[str, Finding]:
 )
 def test_megacli_tells_of_bad_foreign_and_spare_disks_outside_arrays(change: Any, words: str) -> None:
     head, _, spare = outputs.MEGACLI_DISKS.rpartition("Enclosure Device ID")
-    finding = megacli(disks=f"{head}Enclosure Device ID{spare.replace(*change)}")["c0"]
+    finding = with_megacli(disks=f"{head}Enclosure Device ID{spare.replace(*change)}")["c0"]
 
     assert (finding.status, finding.verdict.playbook) == ("warning", "replace-raid10-disk")
     assert words in finding.verdict.reason
@@ -153,14 +153,14 @@ def test_megacli_tells_of_bad_foreign_and_spare_disks_outside_arrays(change: Any
     ],
 )
 def test_megacli_tells_of_a_battery_at_its_end(change: Any, words: str) -> None:
-    finding = megacli(battery=outputs.MEGACLI_BATTERY.replace(*change))["c0"]
+    finding = with_megacli(battery=outputs.MEGACLI_BATTERY.replace(*change))["c0"]
 
     assert finding.status == "warning" and words in finding.verdict.reason
 
 
 def test_megacli_with_a_battery_and_a_hot_spare_that_are_well_or_without_a_battery_is_ok() -> None:
-    assert statuses(megacli()) == {"c0": "ok", "c0/v0": "ok"}
-    assert megacli(battery=Answer(34, outputs.MEGACLI_NO_BATTERY, ""))["c0"].status == "ok"
+    assert statuses(with_megacli()) == {"c0": "ok", "c0/v0": "ok"}
+    assert with_megacli(battery=Answer(34, outputs.MEGACLI_NO_BATTERY, ""))["c0"].status == "ok"
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_megacli_with_a_battery_and_a_hot_spare_that_are_well_or_without_a_batte
     ],
 )
 def test_megacli_that_does_not_answer_about_battery_and_disks_is_unknown_about_them(said: Any, words: str) -> None:
-    findings = megacli(**said)
+    findings = with_megacli(**said)
 
     assert findings["c0"].status == "unknown" and words in findings["c0"].verdict.reason
     assert findings["c0/v0"].status == "ok"
@@ -494,8 +494,8 @@ def test_a_pool_that_zpool_does_not_tell_of_is_unknown_and_zpool_is_not_asked_wi
 
 READERS: Dict[str, Callable[[str], Any]] = {
     "arcconf": lambda text: arcconf.parse("1", text),
-    "megacli disks": megacli_disks.parse_disks,
-    "megacli batteries": megacli_disks.parse_batteries,
+    "megacli disks": megacli.parse_disks,
+    "megacli batteries": megacli.parse_batteries,
     "storcli2": storcli.parse,
     "storcli2 drives": storcli.parse_drives,
     "storcli2 rebuilds": storcli.parse_rebuilds,

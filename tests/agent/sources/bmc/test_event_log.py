@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.host import CannotTell
-from agent.sources.bmc import event_log, event_log_records
-from agent.sources.bmc.event_log_records import parse_events, parse_info
+from agent.sources.bmc import event_log
+from agent.sources.bmc.event_log import parse_events, parse_info
 from tests.agent.sources.bmc.handmade_bmc import OLD_ROW, SEL_INFO, commands, later, machine
 from tests.machine import FakeHost, next_run
 
@@ -58,7 +58,7 @@ def test_the_rows_of_versions_and_vendors() -> None:
 def test_the_module_and_the_kind_of_memory_errors(row: str, dimm: str, kind: str) -> None:
     (event,) = parse_events(row)
 
-    assert (event_log_records.dimm(event), event_log_records.memory_kind(event)) == (dimm, kind)
+    assert (event_log.dimm(event), event_log.memory_kind(event)) == (dimm, kind)
 
 
 def test_how_full_the_log_is() -> None:
@@ -154,7 +154,7 @@ def test_rubbish_gives_only_well_typed_records(text: str) -> None:
     for event in parse_events(text):
         assert event.record >= 0 and len(event.text) <= 100 and len(event.row) <= 400
         assert event.at is None or event.at > 0
-        event_log_records.dimm(event)
+        event_log.dimm(event)
 
 
 @given(st.one_of(st.text(max_size=200), st.integers(0, 300).map(lambda n: SEL_INFO[:n])))
