@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -14,14 +11,14 @@ from xml.etree import ElementTree
 from agent.formats.text import printable
 from smoketests.gate import decision as of
 from smoketests.gate import decision_store, rules
-from smoketests.show.many_hosts import BOLD, PLAIN
+from smoketests.show import terminal
 
 if TYPE_CHECKING:
     from smoketests.gate.decision import Decision, RuleResult
 
-COLOURS = {of.FAILED: "\x1b[1;31m", of.CANNOT_TELL: "\x1b[35m", of.WARNED: "\x1b[33m", of.ACCEPTED: "\x1b[33m",
-           of.PASSED: "\x1b[32m", of.GO: "\x1b[1;32m", of.NO_GO: "\x1b[1;31m", of.UNTOLD: "\x1b[1;35m"}  # fmt: skip
-NARROWEST, WIDEST, WITHOUT_TERMINAL = 60, 120, 80
+STYLES = {of.FAILED: "bold red", of.CANNOT_TELL: "magenta", of.WARNED: "yellow", of.ACCEPTED: "yellow",
+          of.PASSED: "green", of.GO: "bold green", of.NO_GO: "bold red", of.UNTOLD: "bold magenta"}  # fmt: skip
+WIDEST, WITHOUT_TERMINAL = 120, 80
 STATUS_WIDTH = len("CANNOT TELL")
 LONGEST_REASON = 1200
 DECISIVE_LINES = 2
@@ -35,14 +32,8 @@ def render(name: str, decision: Decision) -> str:
 
 def table(decision: Decision) -> str:
     """What decides comes first, then the rules, worst first, and how many there were. All on one screen."""
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    return "\n".join(_lines(decision, _width(), colour))
-
-
-def _width() -> int:
-    if "COLUMNS" in os.environ or sys.stdout.isatty():
-        return min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST)
-    return WITHOUT_TERMINAL
+    width = terminal.width(WIDEST, WITHOUT_TERMINAL)
+    return "\n".join(_lines(decision, width, terminal.is_coloured()))
 
 
 def _lines(decision: Decision, width: int, colour: bool) -> Iterator[str]:
@@ -64,7 +55,8 @@ def _decisive(decision: Decision, width: int, colour: bool) -> Iterator[str]:
     """The answer with its reason; at most so many lines."""
     answer, words = decision.answer, printable(decision.summary)
     first, *others = textwrap.wrap(words, width, max_lines=DECISIVE_LINES, placeholder=" …", break_on_hyphens=False)
-    yield f"{COLOURS[answer]}{answer}{PLAIN}{BOLD}{first[len(answer) :]}{PLAIN}" if colour else first
+    rest = first[len(answer) :]
+    yield f"{terminal.painted(answer, STYLES[answer])}{terminal.painted(rest, terminal.BOLD)}" if colour else first
     yield from others
 
 
@@ -113,7 +105,7 @@ def _named(rule: RuleResult) -> str:
 def _row(status: str, names: Sequence[str], words: str, name_width: int, width: int, colour: bool) -> Iterator[str]:
     indent = STATUS_WIDTH + name_width + 2
     padded = f"{status.upper():<{STATUS_WIDTH}}"
-    shown = f"{COLOURS[status]}{padded}{PLAIN}" if colour else padded
+    shown = terminal.painted(padded, STYLES[status]) if colour else padded
     who = names[0] if len(names) == 1 else f"{len(names)} rules"
     if len(names) > 1:
         words = f"{words} ({', '.join(names)})"

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from agent.formats.text import printable
-from agent.status import BY_SEVERITY, CRITICAL, FINE, UNKNOWN, WARNING
+from agent.status import BY_SEVERITY, FINE
 from inventory.names import groups, ranges
+from smoketests.show import terminal
 from smoketests.show.fold import Row, fold
 
 if TYPE_CHECKING:
     from smoketests.results.run_results import Survey, Tally
 
-COLOURS = {CRITICAL: "\x1b[1;31m", UNKNOWN: "\x1b[35m", WARNING: "\x1b[33m"}
-BOLD, CYAN, PLAIN = "\x1b[1m", "\x1b[36m", "\x1b[0m"
-WIDTH_WITHOUT_TERMINAL = 100
-NARROWEST, WIDEST = 60, 200
 STATUS_WIDTH = len("CRITICAL")
 # of the whole width, for whom it is about and for the check
 MOST_FOR_HOSTS, MOST_FOR_CHECK = 0.25, 0.2
@@ -31,21 +25,15 @@ IN_TROUBLE = tuple(status for status in reversed(BY_SEVERITY) if status not in F
 
 def many(seen: Survey, only_problems: bool = False) -> Iterator[str]:
     """Lines; what is well is counted only."""
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    colour, width = terminal.is_coloured(), terminal.width()
     yield from _clusters(seen.tallies)
     rows = fold(seen.problems, seen.previous_at)
     if rows:
         yield ""
-        yield from _table(rows, seen.at, _width(), colour)
+        yield from _table(rows, seen.at, width, colour)
     yield ""
-    for line in textwrap.wrap(totals(seen), _width(), break_on_hyphens=False):
-        yield f"{BOLD}{line}{PLAIN}" if colour else line
-
-
-def _width() -> int:
-    if "COLUMNS" in os.environ or sys.stdout.isatty():
-        return min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST)
-    return WIDTH_WITHOUT_TERMINAL
+    for line in textwrap.wrap(totals(seen), width, break_on_hyphens=False):
+        yield terminal.painted(line, terminal.BOLD) if colour else line
 
 
 def _clusters(tallies: Mapping[str, Tally]) -> Iterator[str]:
@@ -109,8 +97,8 @@ def _words(row: Row, on: str, now: str) -> str:
 
 def _coloured(row: Row, status: str, words: str) -> tuple[str, str]:
     before, arrow, playbook = words.rpartition(f"> {row.playbook}") if row.playbook else (words, "", "")
-    painted = f"{before}{CYAN}{arrow}{PLAIN}{playbook}" if arrow else words
-    return f"{COLOURS.get(row.status, '')}{status}{PLAIN}", painted
+    sentence = f"{before}{terminal.painted(arrow, terminal.CYAN)}{playbook}" if arrow else words
+    return terminal.painted(status, terminal.STATUS_STYLES[row.status]), sentence
 
 
 def totals(seen: Survey) -> str:

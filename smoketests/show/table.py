@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agent.formats.text import printable
 from agent.report import Report
 from agent.status import BY_SEVERITY, CRITICAL, EXIT_CODES, FINE, OK, SKIPPED, UNKNOWN, WARNING, worst
+from smoketests.show import terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-
-STYLES = {CRITICAL: "bold red", UNKNOWN: "magenta", WARNING: "yellow", OK: "green", SKIPPED: "dim"}
-NARROWEST = 60
-WIDTH_WITHOUT_TERMINAL = 100
 
 Finding = Mapping[str, Any]
 Row = tuple[str, str, str, str]
@@ -27,11 +22,7 @@ def render(reports: Sequence[Report], only_problems: bool = False) -> str:
     """As wide as the terminal; colours only on one, and never against NO_COLOR."""
     from rich.console import Console
 
-    terminal = sys.stdout.isatty()
-    width = None if terminal or "COLUMNS" in os.environ else WIDTH_WITHOUT_TERMINAL
-    console = Console(width=width, highlight=False, force_terminal=terminal)
-    if console.width < NARROWEST:
-        console.width = NARROWEST
+    console = Console(width=terminal.width(), highlight=False, force_terminal=terminal.is_coloured())
     with console.capture() as capture:
         draw(console, reports, only_problems)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
@@ -45,7 +36,7 @@ def draw(console: Console, reports: Sequence[Report], only_problems: bool = Fals
     findings = [finding for report in reports for finding in report.findings]
     console.print(_table([f for f in findings if not only_problems or f["status"] not in FINE]))
     for report in reports:
-        console.print(f"\n{totals(report)}", markup=False, style="bold")
+        console.print(f"\n{totals(report)}", markup=False, style=terminal.BOLD)
 
 
 def _table(findings: Sequence[Finding]) -> Table:
@@ -59,8 +50,8 @@ def _table(findings: Sequence[Finding]) -> Table:
     for status, check, sentence, playbook in rows(findings):
         words = Text(sentence)
         if playbook:
-            words.append(f"  > {playbook}", style="cyan")
-        table.add_row(Text(status.upper(), style=STYLES[status]), Text(check), words)
+            words.append(f"  > {playbook}", style=terminal.CYAN)
+        table.add_row(Text(status.upper(), style=terminal.STATUS_STYLES[status]), Text(check), words)
     return table
 
 

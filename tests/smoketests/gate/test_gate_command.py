@@ -69,7 +69,7 @@ def smoke(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *
          "did you mean offline"),
         (["-i", "INV", "--host", "kafka-a01", "--for", "reboot", "--accept", "disk", "--because", "x"],
          "disk cannot be accepted"),
-        (["-i", "INV", "--host", "kafka-a01", "--for", "reboot", "--after", "--hold"], "--hold is for before"),
+        (["-i", "INV", "--host", "kafka-a01", "--for", "reboot", "--after", "--hold"], "--hold applies before"),
         (["-i", "INV", "--host", "kafka-a01", "--for", "reboot", "--duration", "0"], "0 is not in the range"),
         (["-i", "INV", "--host", "kafka-a01", "--for", "reboot", "--wait", "0"], "0.0 is not in the range"),
         (["-i", "/nowhere.yaml", "--host", "kafka-a01", "--for", "reboot"], "/nowhere.yaml"),
