@@ -7,7 +7,6 @@ import json
 import multiprocessing
 import os
 import re
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -300,12 +299,19 @@ def _for_ever(target: str) -> None:
         folder.write(target, [(f"hosts/h{n}.html", body.encode()) for n in range(40)] + [("index.html", body.encode())])
 
 
-def _look(site: Path) -> tuple[list[str], str]:
-    """The hosts' pages and the front page; nothing if they were replaced meanwhile."""
-    try:
-        return os.listdir(site / "hosts"), (site / "index.html").read_text()
-    except FileNotFoundError:
-        return [], ""
+def _looks(site: Path, seconds: float) -> int:
+    """How many looks saw one whole site; one during which the pages were replaced does not count."""
+    looks, end = 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        shown = os.readlink(site / "current")
+        try:
+            names, front = os.listdir(site / "hosts"), (site / "index.html").read_text()
+        except FileNotFoundError:
+            names, front = [], ""
+        if shown == os.readlink(site / "current"):
+            assert len(names) == 40 and front
+            looks += 1
+    return looks
 
 
 def test_a_reader_never_sees_half_a_site_also_when_the_writer_is_killed(tmp_path: Path) -> None:
@@ -316,17 +322,11 @@ def test_a_reader_never_sees_half_a_site_also_when_the_writer_is_killed(tmp_path
     for _ in range(4):
         writer = multiprocessing.get_context("spawn").Process(target=_for_ever, args=(str(site),))
         writer.start()
-        end = time.monotonic() + 2
-        while time.monotonic() < end:
-            shown = os.readlink(site / "current")
-            names, front = _look(site)
-            if shown != os.readlink(site / "current"):
-                continue  # the pages that were looked at may be half deleted by now
-            assert len(names) == 40 and front
-            looks += 1
-        assert writer.pid
-        os.kill(writer.pid, signal.SIGKILL)
-        writer.join()
+        try:
+            looks += _looks(site, seconds=2)
+        finally:
+            writer.kill()
+            writer.join()
         bodies = {(site / "hosts" / name).read_text() for name in os.listdir(site / "hosts")}
         assert bodies == {(site / "index.html").read_text()}
     write(site)
