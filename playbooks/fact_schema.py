@@ -152,6 +152,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "swappiness_wanted": "number",
         "max_map_count": "number",
         "max_map_count_wanted": "number",
+        "huge_pages": "word",
+        "huge_pages_wanted": "word",
         "remounts": "[path]",
     },
     "psu": {"name": "text"},

@@ -32,6 +32,7 @@ OF_CHECK = {
     "nic_resets": FAILING,
     "shared_fate": FAILING,
     "swappiness": SETTING,
+    "transparent_hugepages": SETTING,
     "disk_scheduler": SETTING,
     "kafka_config": SETTING,
     "drift": SETTING,

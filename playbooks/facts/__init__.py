@@ -89,8 +89,17 @@ class Look:
 
 def limit(look: Look, check: ModuleType, name: str) -> int:
     """The site's own number, else the check's."""
+    return int(_limit(look, check, name))
+
+
+def words_limit(look: Look, check: ModuleType, name: str) -> list[str]:
+    """The site's own words of a limit that lists some, else the check's."""
+    return str(_limit(look, check, name)).split()
+
+
+def _limit(look: Look, check: ModuleType, name: str) -> Any:
     limits = look.host.limits.get(check.__name__.rpartition(".")[2], {})
-    return int(limits.get(name, check.LIMITS[name]))
+    return limits.get(name, check.LIMITS[name])
 
 
 def find(need: str, kind: str, look: Look, choice: Choice, of: Fact | None = None, optional: bool = False) -> Fact:

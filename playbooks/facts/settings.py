@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from agent.api.disks import mount_identity, mount_table
 from agent.api.kafka import memory_maps
-from agent.api.system import swappiness
-from agent.host import CannotTell
+from agent.api.system import swappiness, transparent_hugepages
+from agent.host import CannotTell, Missing
 from playbooks.fact_schema import Fact
-from playbooks.facts import Candidate, Look, limit
+from playbooks.facts import Candidate, Look, limit, words_limit
 from playbooks.view import View
 
 # names in ID and ID_LIKE of /etc/os-release
@@ -29,6 +29,8 @@ def machine(look: Look, _of: Fact | None) -> list[Candidate]:
 
 def _settings(look: Look) -> Mapping[str, object]:
     view = look.view
+    huge_pages = _huge_pages(view)
+    good_modes = words_limit(look, transparent_hugepages, "good_modes")
     swappiness_now, maps_now = (_number(view, f"/proc/sys/vm/{name}") for name in ("swappiness", "max_map_count"))
     return {
         "boot_id": view.read("/proc/sys/kernel/random/boot_id").strip(),
@@ -38,6 +40,8 @@ def _settings(look: Look) -> Mapping[str, object]:
         "swappiness": swappiness_now, "max_map_count": maps_now,
         "swappiness_wanted": _most(swappiness_now, limit(look, swappiness, "swappiness_warning"), lower=True),
         "max_map_count_wanted": _most(maps_now, limit(look, memory_maps, "max_map_count_warning")),
+        "huge_pages": huge_pages,
+        "huge_pages_wanted": huge_pages if huge_pages in good_modes else good_modes[0],
         "remounts": _remounts(view),
     }  # fmt: skip
 
@@ -49,6 +53,14 @@ def _most(now: int, wanted: int, lower: bool = False) -> int:
 
 def _number(view: View, path: str) -> int:
     return view.read_int(path)
+
+
+def _huge_pages(view: View) -> str:
+    """The mode of transparent huge pages; none where the kernel has no such setting."""
+    try:
+        return transparent_hugepages.mode(view, "enabled", transparent_hugepages.MODES)
+    except Missing:
+        return "none"
 
 
 def _is_there(view: View, path: str) -> bool:

@@ -197,6 +197,8 @@ def _settings() -> Dict[str, Any]:
     return {
         "/dev/ipmi0": "",
         "/proc/sys/vm/swappiness": "1\n",
+        "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+        "/sys/kernel/mm/transparent_hugepage/defrag": "always defer defer+madvise [madvise] never\n",
         "/proc/sys/vm/max_map_count": "262144\n",
         "/proc/sys/fs/file-nr": "24312\t0\t9223372036854775807\n",
         "/proc/sys/kernel/hostname": "kafka-a03\n",

@@ -75,6 +75,7 @@ def renew(folder: pathlib.Path, recorder: RecordingHost) -> None:
         if path.name not in KEPT:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     recorder.write(str(folder))
+    (folder / "removed.txt").unlink()  # for the person who records a machine of their own; stories have none
     memory = folder / "state.txt"
     if memory.read_text():  # the same each time, whichever check was first and however long it took
         kept = json.loads(memory.read_text())

@@ -42,7 +42,10 @@ KAFKA = pathlib.Path("/kafka")
 # What this machine allows; an inventory may ask for less than our own limit does.
 FEWER_FILES = {"open_files": {"limit_warning": 4096}}
 TOOL_FOLDERS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin")
-TUNED = {"/proc/sys/vm/swappiness": "1\n", "/proc/sys/vm/max_map_count": "262144\n"}
+TUNED = {
+    "/proc/sys/vm/swappiness": "1\n", "/proc/sys/vm/max_map_count": "262144\n",
+    "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+}  # fmt: skip
 
 
 class Recorded(LiveHost):

@@ -224,6 +224,8 @@ def _files(shape: Shape) -> Dict[str, Any]:
         "/proc/sys/kernel/osrelease": f"{shape.kernel}\n",
         "/proc/sys/kernel/hostname": f"{shape.name}\n",
         "/proc/sys/vm/swappiness": "60\n",
+        "/sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never\n",
+        "/sys/kernel/mm/transparent_hugepage/defrag": "always defer defer+madvise [madvise] never\n",
         "/proc/sys/vm/max_map_count": "65530\n",
         "/proc/sys/fs/file-nr": "1312\t0\t9223372036854775807\n",
         "/proc/modules": "ext4 1 0 - Live 0x0\n",

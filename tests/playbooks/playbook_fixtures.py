@@ -21,6 +21,7 @@ BY_TYPE = {
 BY_FIELD = {
     "broker.oom_protection_wanted": "900", "zookeeper.max_client_cnxns_wanted": "300",
     "machine.swappiness": "60", "machine.swappiness_wanted": "1", "machine.max_map_count_wanted": "262144",
+    "machine.huge_pages": "always", "machine.huge_pages_wanted": "madvise",
     "broker.open_files_wanted": "100000", "zookeeper.open_files_wanted": "100000",
     "nic.rings": "small", "nic.driver": "e1000e", "disk.partition_number": "",
     "firewall.family": "inet", "firewall.table": "filter", "firewall.chain": "input", "firewall.peers6": "fd00::/8",

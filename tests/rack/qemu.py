@@ -16,7 +16,7 @@ QMP_S = 30.0
 WIRE = "230.77.0.1"  # multicast on loopback, between the hosts
 # The kernel holds the TSC against the emulated HPET, which is late on a busy machine, and would give up the TSC.
 BOOT_WORDS = ("root=/dev/vda rw console=ttyS0 net.ifnames=0 panic=5 quiet systemd.show_status=0 mitigations=off "
-              "tsc=nowatchdog")  # fmt: skip
+              "tsc=nowatchdog transparent_hugepage=madvise")  # fmt: skip
 CONTROLLERS = {
     "scsi": ["-device", "virtio-scsi-pci,id=scsi0"],
     "raid": ["-device", "megasas,id=raid0"],

@@ -32,7 +32,8 @@ pytestmark = [
 STAND_IN = (
     "import socket, sys, time; listening = socket.create_server(('127.0.0.1', int(sys.argv[2]))); time.sleep(600)"
 )
-FOLDERS = ("/etc/sysctl.d", "/etc/udev/rules.d", "/etc/systemd/system")
+FOLDERS = ("/etc/sysctl.d", "/etc/udev/rules.d", "/etc/systemd/system", "/etc/tmpfiles.d")
+HUGE_PAGES = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 class Machine:
@@ -44,6 +45,9 @@ class Machine:
         for name, value in (("swappiness", "60"), ("max_map_count", "65530")):
             self.settings[name].write_text(f"{value}\n")
             inside.run("mount", "--bind", str(self.settings[name]), f"/proc/sys/vm/{name}")
+        if HUGE_PAGES.exists():  # a file would not put brackets around what is written: the mode is good already
+            (folder / "huge_pages").write_text("always [madvise] never\n")
+            inside.run("mount", "--bind", str(folder / "huge_pages"), str(HUGE_PAGES))
         for path in FOLDERS:
             copy = folder / path.strip("/").replace("/", "-")
             copy.mkdir()
