@@ -78,6 +78,6 @@ def test_an_answer_that_was_cut_is_not_taken_for_whole(where: str) -> None:
     here = Here(Host("here", cluster="c"), "root")
     much = f"head -c 10485760 /dev/zero{where}; exit 3"
 
-    with pytest.raises(Lost, match=f"more than {MOST_OUTPUT >> 20} MB, which is not kept; it ended with code 3"):
+    with pytest.raises(Lost, match=f"exceeds {MOST_OUTPUT >> 20} MB and was discarded; exit code 3"):
         here.run(["sh", "-c", much])
     assert here.run(["sh", "-c", f"head -c {MOST_OUTPUT // 2} /dev/zero{where}"]).code == 0
