@@ -150,9 +150,9 @@ def test_a_real_broker_that_wants_a_login(tmp_path: pathlib.Path) -> None:
         settings = client_properties.of("prod-a", right)
         facts = wait_for("brokers", lambda: _ready(server, settings), 40)
         wrong = client(tmp_path, **said, sasl_jaas_config=LOGIN.format("smoke", "geheim", ""))
-        with pytest.raises(CannotRead, match=r"is our login right\?") as refused:
+        with pytest.raises(CannotRead, match=r"are the credentials correct\?") as refused:
             kafka.read([server.address], client_properties.of("prod-a", wrong))
-        with pytest.raises(CannotRead, match=r"is authentication (SASL) required \(SASL\)\?"):
+        with pytest.raises(CannotRead, match=r"is authentication \(SASL\) required\?"):
             kafka.read([server.address], {})
 
     assert [broker.id for broker in facts.brokers] == [1] and facts.partitions == ()
@@ -186,7 +186,7 @@ def test_a_real_broker_that_speaks_tls(tmp_path: pathlib.Path) -> None:
         trusting = {"security_protocol": "SSL", "ssl_truststore_type": "PEM"}
         right = client(tmp_path, **trusting, ssl_truststore_location=str(certificate))
         facts = wait_for("brokers", lambda: _ready(server, client_properties.of("prod-a", right)), 40)
-        with pytest.raises(CannotRead, match=r"not one that we trust: self.signed certificate"):
+        with pytest.raises(CannotRead, match=r"its TLS certificate is not trusted: self.signed certificate"):
             kafka.read([server.address], {"security_protocol": "SSL"})
         with pytest.raises(CannotRead, match="the port requires TLS"):
             kafka.read([server.address], {})
@@ -306,7 +306,7 @@ def test_a_listener_that_wants_a_login_is_told_so_within_its_deadline(stand_in: 
     server = stand_in(wants_a_login)
     started = time.monotonic()
 
-    with pytest.raises(CannotRead, match=r"lets us ask nothing.*is authentication (SASL) required \(SASL\)\?"):
+    with pytest.raises(CannotRead, match=r"rejects requests.*is authentication \(SASL\) required\?"):
         kafka.read([server.address], {})
     assert time.monotonic() - started < kafka.WHOLE_S
 
@@ -321,7 +321,7 @@ def test_a_server_that_says_half_and_falls_silent_costs_its_deadline(stand_in: A
     server = stand_in(half)
     started = time.monotonic()
 
-    with pytest.raises(CannotRead, match="no answer"):
+    with pytest.raises(CannotRead, match="no reply within"):
         kafka.read([server.address], {})
     assert time.monotonic() - started < kafka.WHOLE_S
 
