@@ -218,8 +218,8 @@ LOGIN = 'PlainLoginModule required username="smoke" password="geheim";'
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ("security.protocol=SSL\n", "TLS with it fails"),
-        (f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={LOGIN}\n", "lets us ask nothing"),
+        ("security.protocol=SSL\n", "TLS handshake failed"),
+        (f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={LOGIN}\n", "rejects requests"),
     ],
 )  # fmt: skip
 def test_a_wrong_protocol_or_login_is_cannot_tell_with_the_reason(
@@ -271,8 +271,8 @@ def test_a_real_broker_that_wants_another_login_is_cannot_tell(site: GateSite, t
         none = site.gate("kafka-a01", inventory=inventory)
 
     assert wrong.answer == none.answer == "CANNOT TELL", (wrong, none)
-    assert "is our login right?" in wrong.of("cannot tell")["availability"]
-    assert "does it want a login (SASL)?" in none.of("cannot tell")["availability"]
+    assert "are the credentials correct?" in wrong.of("cannot tell")["availability"]
+    assert "is authentication (SASL) required?" in none.of("cannot tell")["availability"]
     assert "geheim" not in str(wrong.document) + wrong.said
 
 

@@ -82,7 +82,7 @@ def test_a_ticket_or_a_keytab_lets_us_ask_and_without_one_it_is_said(
         "sasl.kerberos.service.name": "kafka", "listener.name.clients.gssapi.sasl.jaas.config": login,
     })  # fmt: skip
     with server:
-        with pytest.raises(CannotRead, match="is there a Kerberos ticket for us"):
+        with pytest.raises(CannotRead, match="is there a valid Kerberos ticket"):
             read(server.address)
         run("kinit", "-k", "-t", f"{realm}/us.keytab", US)
         with_ticket = wait_for("a login", lambda: logged_in(server.address), 60)

@@ -109,5 +109,5 @@ def _logged_in(secured: Secured, rows: Mapping[str, str]) -> KafkaFacts | None:
 def test_without_our_certificate_or_theirs_it_is_said_why(secured: Secured) -> None:
     with pytest.raises(CannotRead, match=r"TLS|certificate"):
         secured.read("MUTUAL", secured.ours.properties("JKS", own=False))
-    with pytest.raises(CannotRead, match=r"not one that we trust: self.signed certificate"):
+    with pytest.raises(CannotRead, match=r"its TLS certificate is not trusted: self.signed certificate"):
         secured.read("MUTUAL", {})
