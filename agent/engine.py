@@ -39,13 +39,12 @@ class Check(Protocol):
 
 
 @functools.cache
-def _rooms() -> Dict[str, str]:
-    """Check -> its room: the listing of the folders of agent/checks is the registry."""
-    (folder,) = agent.checks.__path__
-    rooms = [entry.name for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith("__")]
+def rooms(folder: str) -> Dict[str, str]:
+    """Module -> its room: the listing of the rooms of `folder` is the registry of its modules."""
+    found = [entry.name for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith("__")]
     return {
         name[:-3]: room
-        for room in rooms
+        for room in found
         for name in os.listdir(os.path.join(folder, room))
         if name.endswith(".py") and name != "__init__.py"
     }
@@ -53,12 +52,12 @@ def _rooms() -> Dict[str, str]:
 
 def names() -> List[str]:
     """The checks there are."""
-    return sorted(_rooms())
+    return sorted(rooms(agent.checks.__path__[0]))
 
 
 def load(name: str) -> Check:
     """The module of one of `names()`; KeyError for any other."""
-    return importlib.import_module(f"agent.checks.{_rooms()[name]}.{name}")
+    return importlib.import_module(f"agent.checks.{rooms(agent.checks.__path__[0])[name]}.{name}")
 
 
 class Task(NamedTuple):

@@ -6,7 +6,6 @@ import difflib
 import functools
 import importlib
 import inspect
-import os
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,25 +54,12 @@ class Rule:
 
 def names() -> list[str]:
     """The rules there are."""
-    return sorted(_rooms())
-
-
-@functools.cache
-def _rooms() -> dict[str, str]:
-    """Rule -> its room: the listing of this folder's folders is the registry."""
-    (folder,) = __path__
-    rooms = [entry.name for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith("__")]
-    return {
-        name[:-3]: room
-        for room in rooms
-        for name in os.listdir(os.path.join(folder, room))
-        if name.endswith(".py") and name != "__init__.py"
-    }
+    return sorted(engine.rooms(__path__[0]))
 
 
 @functools.cache
 def load(name: str) -> Rule:
-    module = importlib.import_module(f"{__name__}.{_rooms()[name]}.{name}")
+    module = importlib.import_module(f"{__name__}.{engine.rooms(__path__[0])[name]}.{name}")
     own = {one: getattr(module, one.upper()) for one in DIFFERS if hasattr(module, one.upper())}
     doc = "\n\n".join(filter(None, [inspect.getdoc(module), getattr(module, "VERDICTS", "")]))
     return Rule(doc, module.judge, **own)
