@@ -80,7 +80,6 @@ UNITS = (
     ("_bytes", "bytes"),
     ("_gb", "GB"),
     ("_mb", "MB"),
-    ("_percent", "%"),
     ("_celsius", "°C"),
     ("_rpm", "rpm"),
     ("_mbps", "Mbit/s"),
@@ -92,7 +91,6 @@ UNITS = (
     ("_days", "days"),
     ("days_since_too_hot", "days"),
     ("slower_from", "Mbit/s"),
-    ("left_s", "s"),
     ("percent", "%"),
 )
 NUMBERS = ("integer", "number")
